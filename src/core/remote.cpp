@@ -2,6 +2,7 @@
 #include "core/remote.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -32,6 +33,20 @@ void wait_for_atomic(const Completion& completion, Call call, const Channel* cha
 // Local memory with rules of its own (core/region) may go away at any time, and not every thread may touch
 // it: what goes by the network goes by a buffer there.
 constexpr std::size_t kBounce = 65536;
+
+// A source of at most this is copied to the stack, and then put as any other that may be used again when the
+// call returns: it is packed, and nobody waits.
+constexpr std::size_t kShortBounce = 4096;
+
+bool is_short(std::size_t n) { return n <= std::min(kShortBounce, rt.network->copy_limit()); }
+
+[[gnu::noinline]] void put_short_bounced(Channel* channel, RemoteAddress to, const void* source,
+                                         std::size_t n, int pe) {
+  std::array<std::byte, kShortBounce> copied;
+  std::memcpy(copied.data(), source, n);  // may wait for a page
+  channel->ops->put(channel, pe, to, copied.data(), n, true, nullptr);
+  rt.progress->posted();
+}
 
 void put_bounced(Call call, Channel* channel, RemoteAddress to, const void* source, std::size_t n, int pe) {
   const auto buffer = std::make_unique<std::byte[]>(std::min(n, kBounce));
@@ -73,7 +88,8 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
   }
   Channel* channel = context.channel;
   if (on_pages(source, n)) [[unlikely]]
-    return put_bounced(call, channel, to.remote, source, n, pe);
+    return is_short(n) ? put_short_bounced(channel, to.remote, source, n, pe)
+                       : put_bounced(call, channel, to.remote, source, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
   } else if (n <= rt.network->copy_limit()) {
@@ -291,6 +307,16 @@ static bool put_with_signal(Channel* channel, int pe, RemoteAddress to, const vo
   return true;
 }
 
+// The same of a source on pages that come and go.
+[[gnu::noinline]] static bool put_bounced_with_signal(Channel* channel, int pe, RemoteAddress to,
+                                                      const void* source, std::size_t n, RemoteAddress word,
+                                                      AtomicOp op, std::uint64_t value) {
+  if (!is_short(n)) return false;
+  std::array<std::byte, kShortBounce> copied;
+  std::memcpy(copied.data(), source, n);
+  return put_with_signal(channel, pe, to, copied.data(), n, word, op, value);
+}
+
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
                        std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking blocking) {
   Channel* channel = context.channel;  // null on one node
@@ -302,8 +328,9 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
   const Target word = resolve(call, "sig_addr", signal, sizeof *signal, pe);
   if (n > 0) {
     const Target to = resolve(call, "dest", dest, n, pe);
-    if (together && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
-        put_with_signal(channel, pe, to.remote, source, n, word.remote, op, value))
+    const auto put_both = on_pages(source, n) ? put_bounced_with_signal : put_with_signal;
+    if (together && is_remote(to) && is_remote(word) &&
+        put_both(channel, pe, to.remote, source, n, word.remote, op, value))
       return;
     put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context, call);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stats.hpp"
 #include "core/amo.hpp"
 #include "core/lock.hpp"
 #include "core/rma.hpp"
@@ -371,6 +372,63 @@ TEST_F(RemoteTest, WhereThereIsARegionASignalInMemoryDoesNotWaitForItsPayload) {
   EXPECT_THAT(channel.notes, ElementsAre("put", "fence", "atomic"));
   remove_region(&region);
   quiet();
+}
+
+// A page may go away before the network has read it.
+TEST_F(RemoteTest, AShortPutFromARegionWaitsForNothing) {
+  std::vector<std::uint64_t> mine(rt.network->copy_limit() / 8, 7);
+  CountingRegion region("toy", reinterpret_cast<std::uintptr_t>(mine.data()), mine.size() * 8);
+  add_region(&region);
+  std::uint64_t* to = job.pes[0].heap.data() + 1;
+  const std::function<void()> puts[] = {[&] { shmem_uint64_put(to, mine.data(), mine.size(), 1); },
+                                        [&] { shmem_uint64_put_nbi(to, mine.data(), mine.size(), 1); },
+                                        [&] { shmem_uint64_put_nbi(to, mine.data(), 3, 1); }};
+  for (const std::function<void()>& put_from_there : puts) {
+    std::ranges::fill(mine, 7);
+    put_from_there();
+    EXPECT_FALSE(channel.ops->idle(&channel));
+    std::ranges::fill(mine, 9);
+    job.quiet(job.pes[0]);
+    EXPECT_EQ(std::exchange(word(1), 0), 7u);
+    EXPECT_EQ(std::exchange(word(3), 0), 7u);
+  }
+  remove_region(&region);
+}
+
+class RemoteBehindNicTest : public TwoPes {
+ protected:
+  RemoteBehindNicTest() : TwoPes(behind_nic(0, Packed::all)) {
+    std::vector<std::uint64_t>& heap = job.pes[0].heap;
+    rt.heap = {reinterpret_cast<std::uintptr_t>(heap.data()), heap.size() * 8, kDeltas};
+    rt.world_context.channel = job.pes[0].channel;
+  }
+  ~RemoteBehindNicTest() override {
+    rt.world_context.channel = nullptr;
+    rt.heap = {};
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kDeltas[] = {0, kNoMapping};
+};
+
+TEST_F(RemoteBehindNicTest, ShortPutsFromARegionArePacked) {
+  std::vector<std::uint64_t> mine(100, 7);
+  CountingRegion region("toy", reinterpret_cast<std::uintptr_t>(mine.data()), mine.size() * 8);
+  add_region(&region);
+  std::uint64_t* heap = job.pes[0].heap.data();
+  take_stats();
+  shmem_uint64_put_nbi(heap + 1, mine.data(), 100, 1);
+  shmem_uint64_put(heap + 101, mine.data(), 50, 1);
+  shmem_uint64_put_signal_nbi(heap + 151, mine.data(), 50, heap, 3, SHMEM_SIGNAL_ADD, 1);
+  std::ranges::fill(mine, 9);
+  job.quiet(job.pes[0]);
+  const StatValues stats = take_stats();
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed_puts)], 3u);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 3u);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], 4u);
+  for (std::size_t i = 1; i <= 200; ++i) EXPECT_EQ(word(i), 7u) << "word " << i;
+  EXPECT_EQ(word(0), 3u);
+  remove_region(&region);
 }
 
 TEST_F(RemoteTest, ASignalWithoutAPayloadNeedsNoFence) {
