@@ -161,12 +161,19 @@ struct NetOps {
   /// REQUIRES: `pe` is not this PE.
   bool (*get_element)(Channel*, int pe, void* dest, RemoteAddress from, std::size_t n) = nullptr;
   bool (*update)(Channel*, int pe, RemoteAddress at, AtomicKind, std::uint64_t value) = nullptr;
+
+  /// As flush(), of what is held back towards `pe`: before a wait for that PE alone.  Null: flush() does it.
+  void (*flush_to)(Channel*, int pe) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.
 struct Channel {
   const NetOps* ops;
 };
+inline void flush_to(Channel* channel, int pe) {
+  if (channel->ops->flush_to == nullptr) return channel->ops->flush(channel);
+  channel->ops->flush_to(channel, pe);
+}
 inline bool drained(Channel* channel, Drain& wait) {
   return channel->ops->drained != nullptr ? channel->ops->drained(channel, wait)
                                           : channel->ops->idle(channel);

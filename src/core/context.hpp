@@ -29,6 +29,9 @@ struct Context {
   Session session;
   std::atomic<bool> uses_regions{false};     // has issued operations to a region (core/region)
   std::atomic<std::uint64_t> unanswered{0};  // a region's: what it has sent to other PEs
+  // Fences that had operations of the channel before them, while there were regions; and how many of them
+  // have nothing of these operations outstanding any more: core/order.
+  std::atomic<std::uint64_t> fences{0}, fences_done{0};
   std::atomic<std::uint64_t> generation{0};  // odd: live
 };
 

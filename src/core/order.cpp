@@ -30,6 +30,14 @@ void describe_quiet(WaitRecord& record, Call call, const Channel* channel) {
       others);
 }
 
+// All that is outstanding on the channel.
+void complete_channel(Channel& channel, Call call) {
+  channel.ops->flush(&channel);
+  Drain wait;
+  wait_for([&] { return drained(&channel, wait); },
+           [&](WaitRecord& record) { describe_quiet(record, call, &channel); });
+}
+
 }  // namespace
 
 void set_quiet_service(void (*complete)()) { quiet_service.store(complete, std::memory_order_release); }
@@ -37,12 +45,7 @@ void set_quiet_service(void (*complete)()) { quiet_service.store(complete, std::
 void quiet_remote(Context& context, Call call) {
   quiet_regions(context);
   quiet_services(context);
-  Channel* channel = context.channel;
-  if (channel == nullptr) return;
-  channel->ops->flush(channel);
-  Drain wait;
-  wait_for([&] { return drained(channel, wait); },
-           [&](WaitRecord& record) { describe_quiet(record, call, channel); });
+  if (context.channel != nullptr) complete_channel(*context.channel, call);
   end_quiet_of_regions();
 }
 
@@ -51,13 +54,15 @@ void quiet_remote_to(Context& context, int pe, Call call) {
   quiet_services(context);
   Channel* channel = context.channel;
   if (channel == nullptr) return;
-  channel->ops->flush(channel);
+  flush_to(channel, pe);
   Drain wait;  // what other threads go on issuing to `pe` need not be waited for
-  wait_for([&] { return channel->ops->idle_to(channel, pe) || drained(channel, wait); },
-           [&](WaitRecord& record) {
-             const int actor = who_must_act(channel, pe);
-             describe_wait(record, call.name, actor, "for PE %d to apply operations", actor);
-           });
+  const auto complete = [&] { return channel->ops->idle_to(channel, pe) || drained(channel, wait); };
+  const auto describe = [&](WaitRecord& record) {
+    const int actor = who_must_act(channel, pe);
+    describe_wait(record, call.name, actor, "for PE %d to apply operations", actor);
+  };
+  // That PE's library answers whatever others get: what is held for them may stay.
+  for (Waiter waiter(HeldBack::stays); !complete();) waiter.pause(describe);
   end_quiet_of_regions();
 }
 
@@ -65,8 +70,20 @@ void fence_remote(Context& context, Call call) {
   fence_regions(context);
   Channel* channel = context.channel;
   if (channel == nullptr) return;
-  // Regions send messages, later ones too, which no channel keeps behind its puts and atomics.
-  if (rt.regions.size != 0 || !channel->ops->fence(channel)) quiet_remote(context, call);
+  if (!channel->ops->fence(channel)) return quiet_remote(context, call);
+  // After the fence of the channel: what is issued from here on follows it.
+  if (rt.regions.size != 0 && !channel->ops->idle(channel))
+    context.fences.fetch_add(1, std::memory_order_relaxed);
+}
+
+void complete_fenced_remote(Context& context, Call call) {
+  const std::uint64_t fences = context.fences.load(std::memory_order_relaxed);
+  if (context.channel != nullptr) complete_channel(*context.channel, call);
+  // Fences of other threads since then, and what such a thread has waited for, stay as they are.
+  std::uint64_t done = context.fences_done.load(std::memory_order_relaxed);
+  while (done < fences && !context.fences_done.compare_exchange_weak(done, fences, std::memory_order_release,
+                                                                     std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace shm

@@ -22,6 +22,7 @@ void set_quiet_service(void (*complete)());
 [[gnu::cold]] void quiet_remote(Context&, Call);
 [[gnu::cold]] void quiet_remote_to(Context&, int pe, Call);
 [[gnu::cold]] void fence_remote(Context&, Call);
+[[gnu::cold]] void complete_fenced_remote(Context&, Call);
 
 /// Whether anything but plain stores can be pending on a context.
 inline bool has_remote(const Context& context) {
@@ -49,6 +50,16 @@ inline void fence(Context& context, Call call = {"shmem_fence"}) {
   std::atomic_thread_fence(std::memory_order_release);
   if (has_remote(context)) [[unlikely]]
     fence_remote(context, call);
+}
+
+/// To be called before an operation of the context on a region that a fence orders: regions send messages,
+/// which no channel keeps behind its operations.  So what of those precedes a fence is waited for here, and
+/// not by the fence, which need not know whether a region is used after it.
+inline void complete_fenced(Context& context, Call call) {
+  // The acquire pairs with the release of the thread that has waited.
+  if (context.fences_done.load(std::memory_order_acquire) != context.fences.load(std::memory_order_relaxed))
+      [[unlikely]]
+    complete_fenced_remote(context, call);
 }
 
 }  // namespace shm

@@ -282,10 +282,10 @@ void Progress::run() {
   ended_.store(true);
 }
 
-Progress::Gate::Gate(Progress& progress) : progress_(progress) {
+Progress::Gate::Gate(Progress& progress, HeldBack held) : progress_(progress) {
   progress_.inside_.fetch_add(1, std::memory_order_relaxed);
   progress_.touch();
-  progress_.flush_all();  // what is waited for may be the answer
+  if (held == HeldBack::leaves) progress_.flush_all();  // what is waited for may be the answer
 }
 
 Progress::Gate::~Gate() {

@@ -51,6 +51,12 @@ enum class MessageId : std::uint16_t {
 };
 inline constexpr std::size_t kMaxHandlers = 32;
 
+/// What becomes of the operations that this PE holds back when a thread begins to wait.
+enum class HeldBack : bool {
+  leaves,  // the peer may have to act on one of them before it does what is waited for
+  stays,   // what is waited for has left, and is answered whatever they do
+};
+
 /// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no
 /// message for the handler can arrive.
 class Progress {
@@ -116,7 +122,7 @@ class Progress {
   /// then.
   class Gate {
    public:
-    explicit Gate(Progress& progress);
+    explicit Gate(Progress& progress, HeldBack held = HeldBack::leaves);
     ~Gate();
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;

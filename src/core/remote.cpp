@@ -2,6 +2,7 @@
 #include "core/remote.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -33,6 +34,20 @@ void wait_for_atomic(const Completion& completion, Call call, const Channel* cha
 // it: what goes by the network goes by a buffer there.
 constexpr std::size_t kBounce = 65536;
 
+// A source of at most this is copied to the stack, and then put as any other that may be used again when the
+// call returns: it is packed, and nobody waits.
+constexpr std::size_t kShortBounce = 4096;
+
+bool is_short(std::size_t n) { return n <= std::min(kShortBounce, rt.network->copy_limit()); }
+
+[[gnu::noinline]] void put_short_bounced(Channel* channel, RemoteAddress to, const void* source,
+                                         std::size_t n, int pe) {
+  std::array<std::byte, kShortBounce> copied;
+  std::memcpy(copied.data(), source, n);  // may wait for a page
+  channel->ops->put(channel, pe, to, copied.data(), n, true, nullptr);
+  rt.progress->posted();
+}
+
 void put_bounced(Call call, Channel* channel, RemoteAddress to, const void* source, std::size_t n, int pe) {
   const auto buffer = std::make_unique<std::byte[]>(std::min(n, kBounce));
   for (std::size_t done = 0; done < n;) {
@@ -57,17 +72,24 @@ void get_bounced(Call call, Channel* channel, void* dest, RemoteAddress from, st
   }
 }
 
+void put_to_region(Call call, Context& context, Region* region, std::uintptr_t address, const void* source,
+                   std::size_t n, int pe, Blocking blocking) {
+  enter_region(context, region);
+  complete_fenced(context, call);
+  region->put(&context, address, source, n, pe, blocking == Blocking::no);
+}
+
 void put_to(Call call, Context& context, const Target& to, std::uintptr_t address, const void* source,
             std::size_t n, int pe, Blocking blocking) {
-  if (Region* region = enter_region(context, to.region))
-    return region->put(&context, address, source, n, pe, blocking == Blocking::no);
+  if (to.region != nullptr) return put_to_region(call, context, to.region, address, source, n, pe, blocking);
   if (to.local != nullptr) {
     std::memcpy(to.local, source, n);
     return;
   }
   Channel* channel = context.channel;
   if (on_pages(source, n)) [[unlikely]]
-    return put_bounced(call, channel, to.remote, source, n, pe);
+    return is_short(n) ? put_short_bounced(channel, to.remote, source, n, pe)
+                       : put_bounced(call, channel, to.remote, source, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
   } else if (n <= rt.network->copy_limit()) {
@@ -82,8 +104,10 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
 
 void amo_at(Call call, Context& context, const Target& at, std::uintptr_t address, AtomicOp op,
             AtomicType type, const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
-  if (Region* region = enter_region(context, at.region))
+  if (Region* region = enter_region(context, at.region)) {
+    complete_fenced(context, call);
     return region->amo(&context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
+  }
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
   Channel* channel = context.channel;
   if (fetch != nullptr && on_pages(fetch, atomic_size(type))) [[unlikely]] {
@@ -133,7 +157,7 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
   }
   if (Region* region = region_of(context, dest, n, pe)) {
     const auto to = reinterpret_cast<std::uintptr_t>(dest);
-    return region->put(&context, to, source, n, pe, blocking == Blocking::no);
+    return put_to_region(call, context, region, to, source, n, pe, blocking);
   }
   if (n == 0) return check_pe(call, pe);
   const Target to = resolve(call, "dest", dest, n, pe);
@@ -283,6 +307,16 @@ static bool put_with_signal(Channel* channel, int pe, RemoteAddress to, const vo
   return true;
 }
 
+// The same of a source on pages that come and go.
+[[gnu::noinline]] static bool put_bounced_with_signal(Channel* channel, int pe, RemoteAddress to,
+                                                      const void* source, std::size_t n, RemoteAddress word,
+                                                      AtomicOp op, std::uint64_t value) {
+  if (!is_short(n)) return false;
+  std::array<std::byte, kShortBounce> copied;
+  std::memcpy(copied.data(), source, n);
+  return put_with_signal(channel, pe, to, copied.data(), n, word, op, value);
+}
+
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
                        std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking blocking) {
   Channel* channel = context.channel;  // null on one node
@@ -294,8 +328,9 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
   const Target word = resolve(call, "sig_addr", signal, sizeof *signal, pe);
   if (n > 0) {
     const Target to = resolve(call, "dest", dest, n, pe);
-    if (together && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
-        put_with_signal(channel, pe, to.remote, source, n, word.remote, op, value))
+    const auto put_both = on_pages(source, n) ? put_bounced_with_signal : put_with_signal;
+    if (together && is_remote(to) && is_remote(word) &&
+        put_both(channel, pe, to.remote, source, n, word.remote, op, value))
       return;
     put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context, call);

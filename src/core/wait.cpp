@@ -25,7 +25,7 @@ void Waiter::pause_slowly(WaitReason reason) {
   if (rt.progress == nullptr || ++slow_pauses_ > kMostNetworkPolls) watch_.look_and_listen(reason);
   if (armed_) return block();
   if (rt.progress != nullptr) {
-    if (!gate_) gate_.emplace(*rt.progress);
+    if (!gate_) gate_.emplace(*rt.progress, held_);
     if (rt.progress->poll()) {
       restart();
       return;

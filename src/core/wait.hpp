@@ -29,6 +29,8 @@ namespace shm {
 /// Where there is a network every pause also polls it, which keeps the agent gated off.
 class Waiter {
  public:
+  explicit Waiter(HeldBack held = HeldBack::leaves) : held_(held) {}
+
   template <class Describe>
   [[gnu::always_inline]] void pause(const Describe& describe) {
     if (polls_ < rt.spin_polls && rt.progress == nullptr) [[likely]] {
@@ -56,7 +58,8 @@ class Waiter {
   unsigned slow_pauses_ = 0;
   unsigned yields_ = 0;
   bool sleepy_ = false;
-  bool armed_ = false;         // the next pause blocks
+  bool armed_ = false;  // the next pause blocks
+  const HeldBack held_;
   Clock::time_point start_{};  // of the yields; anew when something has arrived
   Clock::time_point began_{};  // ... the first time
   std::optional<Progress::Gate> gate_;

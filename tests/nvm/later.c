@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations on another node's pages that are completed later: while that node stands still nonblocking ones
  * return, and those that bring nothing back.  What they did is there after quiet, and a fence keeps them in
- * order.  Threads may complete each other's. */
+ * order.  Threads may complete each other's.  So do those on its memory, beside such a heap. */
 #include <dirent.h>
 #include <pthread.h>
 #include <shmemx.h>
@@ -220,6 +220,44 @@ static void test_at_once(long* said) {
   shmem_barrier_all();
 }
 
+/* Of memory, by a program that has a heap on NVM too: while the other node stands still a fence waits for
+ * nothing, and short puts whose source is on a page are packed. */
+static void test_memory_beside_the_heap(const long* process) {
+  enum { kRounds = 20, kShort = 20, kPutsOfARound = 4 };
+  static long there[kShort], signaled[kShort], strided[2 * kShort], last;
+  static uint64_t signal_word;
+  long* source = page(0);
+  for (int i = 0; i < kShort; ++i) source[i] = i + 1;
+  shmem_barrier_all();
+  if (me == 0) {
+    shmem_quiet();
+    shmemx_stats_reset();
+    const pid_t other = stop_other(process);
+    for (long round = 1; round <= kRounds; ++round) {
+      shmem_long_put_nbi(there, source, kShort, 1);
+      shmem_fence();
+      shmem_long_p(&last, round, 1);
+      shmem_fence();
+      shmem_long_put_signal(signaled, source, kShort, &signal_word, 1, SHMEM_SIGNAL_ADD, 1);
+      shmem_long_iput(strided, source, 2, 1, 1, 1);
+    }
+    CHECK_EQ(state_of(other), 'T');
+    for (int i = 0; i < kShort; ++i) source[i] = 0; /* before quiet */
+    CHECK_EQ(kill(other, SIGCONT), 0);
+    shmem_quiet();
+    shmemx_stats_t stats;
+    shmemx_stats_read(&stats);
+    CHECK_EQ(stats.packed_puts, kRounds * kPutsOfARound);
+  }
+  shmem_barrier_all();
+  for (int i = 0; i < kShort && me == 1; ++i) CHECK_AT(there, i, i + 1);
+  for (int i = 0; i < kShort && me == 1; ++i) CHECK_AT(signaled, i, i + 1);
+  if (me == 1) CHECK_EQ(last, kRounds);
+  if (me == 1) CHECK_EQ(signal_word, kRounds);
+  if (me == 1) CHECK_EQ(strided[0], 1);
+  shmem_barrier_all();
+}
+
 int main(int argc, char** argv) {
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
@@ -230,6 +268,9 @@ int main(int argc, char** argv) {
   CHECK(words != NULL && process != NULL);
   if (argc > 1 && strcmp(argv[1], "at_once") == 0) {
     test_at_once(process);
+  } else if (argc > 1 && strcmp(argv[1], "beside") == 0) {
+    *process = getpid();
+    test_memory_beside_the_heap(process);
   } else {
     test_while_the_other_stands_still(process);
     test_pages_come_together(process);

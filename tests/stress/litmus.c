@@ -8,6 +8,8 @@
  *   passed on           A writes data at C, quiet, tells B, who tells C: C sees the data
  *   independent reads   A writes x at B, B writes y at C; two PEs read x and y in opposite order: they agree
  *                       which was first
+ *   ... through fences  the same with fences between the reads of each, and before x and y another word is
+ *                       written, with a fence between: who reads x, or y, reads that word too
  *
  * All PEs play all parts at once, of kInstances instances of each test in a round; a barrier ends the round.
  * What is written in a round says which round it is, so nothing is reset.  Fence, quiet and what they order
@@ -19,8 +21,10 @@
 
 #include "check.h"
 #include "duration.h"
+#include "packed_limit.h"
 
-enum { kInstances = 32, kMostWords = 400, kTests = 6 };
+/* Long blocks are of up to kMostWords: some are too long for a packet. */
+enum { kInstances = 32, kMostWords = 5 * kPackedUpTo / 16, kTests = 6 };
 
 static _Thread_local Random dice;
 static int me, npes;
@@ -36,12 +40,20 @@ struct Words {
   long word;
   long x[kInstances], y[kInstances];
   long passed_data[kInstances], passed_first[kInstances], passed_second[kInstances];
-  long independent_x[kInstances], independent_y[kInstances];
+  long independent_x[kInstances], independent_y[kInstances], before_x[kInstances], before_y[kInstances];
   struct {
     long x, y;
   } seen_x_first[kInstances], seen_y_first[kInstances];
 };
 static struct Words in_statics, *words = &in_statics;
+
+/* Where instance i has them: data and flags may be in different memory. */
+static long* data_of(int i) { return i % 5 == 0 ? in_statics.data[i] : words->data[i]; }
+static long* flag_of(int i) { return i % 3 == 0 ? &in_statics.flags[i] : &words->flags[i]; }
+static long* signaled_of(int i) { return i % 6 == 0 ? in_statics.signaled[i] : words->signaled[i]; }
+static uint64_t* set_signal_of(int i) {
+  return i % 4 == 0 ? &in_statics.set_signals[i] : &words->set_signals[i];
+}
 
 /* These keep until the round's barrier. */
 static long sources[kInstances][kMostWords], signal_sources[kInstances][kMostWords];
@@ -50,7 +62,7 @@ static int pe_after(int steps) { return (me + steps) % npes; }
 static int pe_before(int steps) { return (me + steps * (npes - 1)) % npes; }
 
 /* Word k of instance i of writer `pe`, and how many words there are: both sides know. */
-static long datum(int pe, int i, int k) { return now * 1000003 + pe * 10007 + i * 401 + k; }
+static long datum(int pe, int i, int k) { return ((now * 64 + pe) * kInstances + i) * (kMostWords + 1) + k; }
 static int size_of(int pe, int i) {
   Random random = {(uint64_t)(now * 64 + pe) * kInstances + (uint64_t)i};
   const size_t kind = random_below(&random, 8);
@@ -69,13 +81,23 @@ static long* fill(long* source, int i) {
 
 /* One word, in any way in which it can be written. */
 static void write_word(long* to, const long* source, int pe) {
-  switch (random_below(&dice, 6)) {
+  switch (random_below(&dice, 7)) {
     case 0: shmem_ctx_long_p(context, to, *source, pe); break;
     case 1: shmem_ctx_long_put(context, to, source, 1, pe); break;
     case 2: shmem_ctx_long_put_nbi(context, to, source, 1, pe); break;
     case 3: shmem_ctx_long_iput(context, to, source, 2, 3, 1, pe); break;
     case 4: shmem_ctx_long_atomic_set(context, to, *source, pe); break;
+    case 5: shmem_ctx_signal_set(context, (uint64_t*)to, (uint64_t)*source, pe); break;
     default: (void)shmem_ctx_long_atomic_swap(context, to, *source, pe);
+  }
+}
+
+/* A flag of this round, which is written once in each: so it may as well be counted up. */
+static void write_flag(long* to, int pe) {
+  switch (random_below(&dice, 4)) {
+    case 0: shmem_ctx_signal_add(context, (uint64_t*)to, 1, pe); break;
+    case 1: shmem_ctx_long_atomic_inc(context, to, pe); break;
+    default: write_word(to, &now, pe);
   }
 }
 
@@ -125,21 +147,23 @@ static void await(long* flag) {
 }
 
 static void pass_messages(void) {
+  int left_out[kInstances];
   for (int i = 0; i < kInstances; ++i) {
-    write_block(words->data[i], fill(sources[i], i), (size_t)size_of(me, i), pe_after(1));
-    if (random_below(&dice, 4) == 0) continue; /* one fence for several */
+    write_block(data_of(i), fill(sources[i], i), (size_t)size_of(me, i), pe_after(1));
+    left_out[i] = random_below(&dice, 4) == 0; /* one fence for several */
+    if (left_out[i]) continue;
     order(pe_after(1));
-    write_word(&words->flags[i], &now, pe_after(1));
+    write_flag(flag_of(i), pe_after(1));
   }
   order(pe_after(1));
   for (int i = 0; i < kInstances; ++i)
-    write_word(&words->flags[i], &now, pe_after(1)); /* those left out, too */
+    if (left_out[i]) write_flag(flag_of(i), pe_after(1));
 }
 
 static void receive_messages(void) {
   for (int i = 0; i < kInstances; ++i) {
-    await(&words->flags[i]);
-    check_data(words->data[i], pe_before(1), i);
+    await(flag_of(i));
+    check_data(data_of(i), pe_before(1), i);
   }
 }
 
@@ -148,23 +172,23 @@ static void send_signals(void) {
     const long* source = fill(signal_sources[i], i);
     const size_t n = (size_t)size_of(me, i);
     const int adds = i % 2;
-    uint64_t* signal = adds ? &words->added_signals : &words->set_signals[i];
+    uint64_t* signal = adds ? &words->added_signals : set_signal_of(i);
     const uint64_t value = adds ? 1 : (uint64_t)now;
     const int kind = adds ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET;
     if (random_below(&dice, 2))
-      shmem_ctx_long_put_signal(context, words->signaled[i], source, n, signal, value, kind, pe_after(1));
+      shmem_ctx_long_put_signal(context, signaled_of(i), source, n, signal, value, kind, pe_after(1));
     else
-      shmem_ctx_long_put_signal_nbi(context, words->signaled[i], source, n, signal, value, kind, pe_after(1));
+      shmem_ctx_long_put_signal_nbi(context, signaled_of(i), source, n, signal, value, kind, pe_after(1));
   }
 }
 
 static void receive_signals(void) {
   for (int i = 0; i < kInstances; i += 2) {
-    shmem_signal_wait_until(&words->set_signals[i], SHMEM_CMP_EQ, (uint64_t)now);
-    check_data(words->signaled[i], pe_before(1), i);
+    shmem_signal_wait_until(set_signal_of(i), SHMEM_CMP_EQ, (uint64_t)now);
+    check_data(signaled_of(i), pe_before(1), i);
   }
   shmem_signal_wait_until(&words->added_signals, SHMEM_CMP_EQ, (uint64_t)now * (kInstances / 2));
-  for (int i = 1; i < kInstances; i += 2) check_data(words->signaled[i], pe_before(1), i);
+  for (int i = 1; i < kInstances; i += 2) check_data(signaled_of(i), pe_before(1), i);
 }
 
 /* The owner looks while the writer writes; in its own words, so that both go on at the same time. */
@@ -193,16 +217,16 @@ static void pass_on(void) {
   static long payload[kInstances];
   for (int i = 0; i < kInstances; ++i) {
     payload[i] = datum(me, i, 0);
-    write_word(&words->x[i], &now, pe_after(1));
+    write_flag(&words->x[i], pe_after(1));
     write_word(&words->passed_data[i], &payload[i], pe_after(2));
   }
   shmem_ctx_quiet(context);
-  for (int i = 0; i < kInstances; ++i) write_word(&words->passed_first[i], &now, pe_after(1));
+  for (int i = 0; i < kInstances; ++i) write_flag(&words->passed_first[i], pe_after(1));
   for (int i = 0; i < kInstances; ++i) {
     await(&words->x[i]);
-    write_word(&words->y[i], &now, pe_after(1));
+    write_flag(&words->y[i], pe_after(1));
     await(&words->passed_first[i]);
-    write_word(&words->passed_second[i], &now, pe_after(1));
+    write_flag(&words->passed_second[i], pe_after(1));
   }
 }
 
@@ -217,17 +241,42 @@ static void receive_what_is_passed_on(void) {
   }
 }
 
+/* Instances are played without fences and through them in turn. */
+static int through_fences(int i) { return i % 2; }
+
+static void write_independently(long* to, long* before, int i) {
+  if (through_fences(i)) {
+    write_word(before, &now, pe_after(1));
+    shmem_ctx_fence(context);
+  }
+  write_flag(to, pe_after(1));
+}
+
+static long read_independently(const long* from, const long* before, int pe, int i) {
+  const long got = read_word(from, pe);
+  if (!through_fences(i)) return got;
+  shmem_ctx_fence(context);
+  if (got == now) {
+    check_context("round %ld, independent reads through fences, instance %d", now, i);
+    CHECK_OF_PE(pe, read_word(before, pe), now);
+  }
+  return got;
+}
+
 /* The part of instance i, of the one that begins at each PE: x is written at B, y at C; two others read. */
 static void write_and_read_independently(int i) {
   const int by = 2 % npes, also_by = 3 % npes; /* how far behind A the readers are */
-  write_word(&words->independent_x[i], &now, pe_after(1));
-  if (random_below(&dice, 4) == 0) shmem_ctx_quiet(context);
-  write_word(&words->independent_y[i], &now, pe_after(1)); /* of the instance that begins at the PE before */
+  write_independently(&words->independent_x[i], &words->before_x[i], i);
+  if (!through_fences(i) && random_below(&dice, 4) == 0) shmem_ctx_quiet(context);
+  /* Of the instance that begins at the PE before. */
+  write_independently(&words->independent_y[i], &words->before_y[i], i);
   const int of_by = pe_before(by), of_also_by = pe_before(also_by);
-  words->seen_x_first[i].x = read_word(&words->independent_x[i], (of_by + 1) % npes);
-  words->seen_x_first[i].y = read_word(&words->independent_y[i], (of_by + 2) % npes);
-  words->seen_y_first[i].y = read_word(&words->independent_y[i], (of_also_by + 2) % npes);
-  words->seen_y_first[i].x = read_word(&words->independent_x[i], (of_also_by + 1) % npes);
+  const int b = (of_by + 1) % npes, c = (of_by + 2) % npes;
+  words->seen_x_first[i].x = read_independently(&words->independent_x[i], &words->before_x[i], b, i);
+  words->seen_x_first[i].y = read_independently(&words->independent_y[i], &words->before_y[i], c, i);
+  const int also_b = (of_also_by + 1) % npes, also_c = (of_also_by + 2) % npes;
+  words->seen_y_first[i].y = read_independently(&words->independent_y[i], &words->before_y[i], also_c, i);
+  words->seen_y_first[i].x = read_independently(&words->independent_x[i], &words->before_x[i], also_b, i);
 }
 
 /* After a barrier: what the readers of the instances that begin here have seen. */
@@ -236,7 +285,8 @@ static void compare_independent_reads(void) {
     long one[2], other[2];
     shmem_long_get(one, &words->seen_x_first[i].x, 2, pe_after(2));
     shmem_long_get(other, &words->seen_y_first[i].x, 2, pe_after(3));
-    check_context("round %ld, independent reads, instance %d", now, i);
+    check_context("round %ld, independent reads%s, instance %d", now,
+                  through_fences(i) ? " through fences" : "", i);
     const int x_was_first = one[0] == now && one[1] != now, y_was_first = other[1] == now && other[0] != now;
     CHECK(!(x_was_first && y_was_first));
   }

@@ -13,8 +13,10 @@
 
 #include "check.h"
 #include "duration.h"
+#include "packed_limit.h"
 
-enum { kWords = 512, kCounters = 8, kSlots = 64, kMessage = 24, kMostPes = 16, kSources = 1 << 16 };
+enum { kCounters = 8, kSlots = 64, kMessage = 24, kMostPes = 16, kSources = 1 << 17 };
+enum { kWords = 2 * kPackedUpTo / 8 }; /* puts and gets of up to so many: packed ones and others */
 
 /* What others write to.  One in the heap and one in a variable; the operations choose. */
 typedef struct {

@@ -219,14 +219,20 @@ void Combiner::pause(int executor, Pause& between) {
         between);
 }
 
-void Combiner::count_packet(const Packet& packet) {
-  const std::uint32_t operations = packet.records + packet.combined + packet.blocks;
+void count_packet(Leaves why, std::size_t bytes) {
   count(Stat::packets);
-  count(Stat::packet_bytes, packet.size);
-  if (packet.why == Leaves::full) count(Stat::full_packets);
-  if (packet.why == Leaves::wanted) count(Stat::wanted_packets);
-  if (packet.why == Leaves::answered) count(Stat::answered_packets);
-  if (packet.why == Leaves::old) count(Stat::old_packets);
+  count(Stat::packet_bytes, bytes);
+  switch (why) {
+    case Leaves::free: break;  // the others: each packet has one reason
+    case Leaves::full: count(Stat::full_packets); break;
+    case Leaves::wanted: count(Stat::wanted_packets); break;
+    case Leaves::answered: count(Stat::answered_packets); break;
+    case Leaves::old: count(Stat::old_packets); break;
+  }
+}
+
+void Combiner::count_contents(const Packet& packet) {
+  const std::uint32_t operations = packet.records + packet.combined + packet.blocks;
   count(Stat::packed, operations);
   if (packet.puts != 0) {
     count(Stat::packed_puts, packet.puts);
@@ -248,7 +254,8 @@ void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
   while (packet != nullptr) {
     const unsigned epoch = packet->sent;
     nic_.carry(packet->destination, packet->bytes.data(), packet->size);
-    count_packet(*packet);
+    count_packet(packet->why, packet->size);
+    count_contents(*packet);
     packet->clear();
     std::unique_ptr<Packet> next;
     {

@@ -37,6 +37,9 @@ inline constexpr int kMostDiverted = 16;
 /// Nanoseconds of the steady clock.
 std::int64_t clock_now();
 
+/// Counts a packet that leaves.
+void count_packet(Leaves why, std::size_t bytes);
+
 /// Where the packets for a PE go: to the PE that executes them, with the node rank of their target on its
 /// node.
 struct alignas(16) Route {
@@ -313,7 +316,7 @@ class Combiner final : public Channel, private Issuer {
   }
   void set_deadline() REQUIRES(lock_);
 
-  static void count_packet(const Packet& packet);
+  static void count_contents(const Packet& packet);
   static void settle(int pe, const std::vector<Awaited>& waiting, const std::byte* results, std::size_t n);
   void transmit(int executor, std::unique_ptr<Packet> packet) EXCLUDES(lock_);
   void want(int executor) EXCLUDES(lock_);

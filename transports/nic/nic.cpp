@@ -325,6 +325,11 @@ void flush(Channel* base) {
   inner->ops->flush(inner);
 }
 
+void flush_to(Channel* base, int pe) {
+  own(base)->flush_to(pe);
+  shm::flush_to(own(base)->inner(), pe);
+}
+
 bool idle(const Channel* channel) { return own(channel)->idle(); }
 bool idle_to(const Channel* channel, int pe) { return own(channel)->idle_to(pe); }
 bool is_drained(Channel* channel, Drain& wait) { return own(channel)->drained(wait); }
@@ -350,7 +355,7 @@ int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits
 constexpr NetOps kOps = {put,        get,         amo,      send,        flush,
                          idle,       idle_to,     fence,    hint,        messages_follow_puts,
                          waits_for,  is_drained,  put_word, put_strided, get_strided,
-                         put_signal, get_element, update};
+                         put_signal, get_element, update,   flush_to};
 
 }  // namespace
 

@@ -79,7 +79,7 @@ bool NodeBatch::request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op
   // Release: whoever sees the bit sees the request.
   own_->posted.fetch_or(1u << index, std::memory_order_release);
   own_->waiting.fetch_or(1u << index, std::memory_order_release);
-  send(node);
+  send(node, Leaves::free);
   return true;
 }
 
@@ -111,7 +111,7 @@ bool NodeBatch::advance() {
   }
   taking_.unlock();
   for (std::size_t i = 0; i < withdrawals; ++i) send_unshared(withdrawn[i]);
-  for (std::size_t i = 0; i < sends; ++i) idle |= !send(to_send[i]);
+  for (std::size_t i = 0; i < sends; ++i) idle |= !send(to_send[i], Leaves::answered);
   // Another PE has to act, which may want this core.
   if (idle && !worked) sched_yield();
   return worked;
@@ -151,8 +151,9 @@ void NodeBatch::send_unshared(const Withdrawn& withdrawn) {
                                      withdrawn.compare, request.result);
 }
 
-// Sends what the node's PEs have posted for `node`; returns false if somebody else is at it.
-bool NodeBatch::send(int node) {
+// Sends what the node's PEs have posted for `node`; returns false if somebody else is at it.  What could not
+// be sent when it was posted has waited for the answer to another PE's.
+bool NodeBatch::send(int node, Leaves why) {
   std::atomic<std::uint32_t>& holder = sender_for(node).holder;
   // The acquire pairs with the release of the last sender, who has marked what it took.
   std::uint32_t free = Sender::kFree;
@@ -166,8 +167,7 @@ bool NodeBatch::send(int node) {
     return false;
   }
   packet.finish(name_, packet.records);
-  count(Stat::packets);
-  count(Stat::packet_bytes, packet.size);
+  count_packet(why, packet.size);
   if (packet.records > 1) count(Stat::shared, packet.records - 1);
   // One alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   const Slot& first = *target(node).under_way.front();

@@ -90,7 +90,7 @@ class NodeBatch final : private Issuer {
   int target_of(int node, std::uint64_t word) const;
   std::size_t deputy_for(int node) const { return static_cast<std::size_t>(node) % all_slots_.size(); }
   bool left_to_deputy(int node) const;
-  bool send(int node);
+  bool send(int node, Leaves why);
   void release(unsigned index);
   bool withdraw(unsigned index, Withdrawn& withdrawn);
   static void send_unshared(const Withdrawn& withdrawn);

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "check.h"
+#include "packed_limit.h"
 
-enum { kScratch = 32, kMostPes = 16, kMostTimes = 4000, kRow = 400 };
+/* kRow words are too many to be packed, and half of them are just few enough. */
+enum { kScratch = 32, kMostPes = 16, kMostTimes = 4000, kRow = 2 * kPackedUpTo / 8 };
 
 typedef struct {
   _Alignas(64) uint64_t at; /* in a cache line of its own */

@@ -3,20 +3,21 @@
 #include <string.h>
 
 #include "check.h"
+#include "packed_limit.h"
 
-enum { kWords = 200 };
+enum { kWords = 2 * kPackedUpTo / 8 }; /* half of the payloads are packed, half are not */
 
 static long payload[kWords], flag, answer;
 
 static void send(long i, int size) {
   long source[kWords];
-  for (int k = 0; k < size; ++k) source[k] = i * 1000 + k;
+  for (int k = 0; k < size; ++k) source[k] = i * 10000 + k;
   shmem_long_put(payload, source, (size_t)size, right_pe());
 }
 
 static void receive(long i, int size) {
   shmem_long_wait_until(&flag, SHMEM_CMP_GE, i);
-  for (int k = 0; k < size; ++k) CHECK_AT(payload, k, i * 1000 + k);
+  for (int k = 0; k < size; ++k) CHECK_AT(payload, k, i * 10000 + k);
   shmem_long_p(&answer, i, left_pe());
   shmem_long_wait_until(&answer, SHMEM_CMP_GE, i);
 }

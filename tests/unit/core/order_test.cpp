@@ -5,8 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <set>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "base/stats.hpp"
+#include "core/progress.hpp"
+#include "core/rma.hpp"
+#include "transports/nic_job.hpp"
 #include "wait_line.hpp"
 
 namespace shm::test {
@@ -77,6 +83,79 @@ TEST_F(OrderTest, WhoWaitsSendsWhatIsHeld) {
   EXPECT_EQ(channel.flushes, 1) << "a fence that is free sends nothing";
   quiet(context);
   EXPECT_EQ(channel.flushes, 2);
+}
+
+/// PE 0 of three on nodes of their own.  PE 1 answers; PE 2 does not.
+class TwoNodesAwayTest : public OrderTest {
+ protected:
+  TwoNodesAwayTest() {
+    std::vector<std::uint64_t>& heap = job.pes[0].heap;
+    rt.npes = 3, rt.me = 0;
+    rt.network = job.pes[0].net.get(), rt.progress = &progress;
+    rt.heap = {reinterpret_cast<std::uintptr_t>(heap.data()), heap.size() * 8, kDeltas};
+    rt.world_context.channel = job.pes[0].channel;
+  }
+  ~TwoNodesAwayTest() override {
+    stop_.store(true);
+    answers_.join();
+    rt.world_context.channel = nullptr;
+    rt.heap = {};
+    rt.network = nullptr, rt.progress = nullptr;
+    rt.me = -1;
+  }
+
+  /// The first word to each has left and is not answered, the second is held.
+  void put_words() {
+    for (const int pe : {1, 1, 2, 2})
+      shmem_long_p(reinterpret_cast<long*>(job.pes[0].heap.data()) + 2, 7, pe);
+    EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], 2u);
+  }
+  /// Of those since then, the ones that left as a call wanted it.  Others leave when they are too old.
+  static std::uint64_t wanted() { return take_stats()[static_cast<std::size_t>(Stat::wanted_packets)]; }
+  bool is_idle_to(int pe) { return job.pes[0].ops().idle_to(job.pes[0].channel, pe); }
+
+  LoopJob job{3, 64, ignore, behind_nic(0, Packed::all)};
+  Progress progress{*job.pes[0].net, job.pes[0].channel, 0};
+
+ private:
+  static constexpr std::ptrdiff_t kDeltas[] = {0, kNoMapping, kNoMapping};
+  std::atomic<bool> stop_{false};
+  std::thread answers_{[this] {
+    while (!stop_.load()) {
+      if (!job.pes[1].net->poll()) std::this_thread::yield();
+    }
+  }};
+};
+
+// What goes to other nodes stays in its packet, which more may join.
+TEST_F(TwoNodesAwayTest, WhoWaitsForOnePeSendsWhatIsHeldForItsNodeOnly) {
+  take_stats();
+  put_words();
+  quiet_to(rt.world_context, 1);
+  EXPECT_TRUE(is_idle_to(1));
+  EXPECT_FALSE(is_idle_to(2));
+  EXPECT_EQ(wanted(), 1u);
+  // Strided gets wait for their PE as well.
+  job.quiet(job.pes[0]);
+  take_stats();
+  put_words();
+  long got[4] = {};
+  get_strided({"shmem_long_iget"}, SHMEM_CTX_DEFAULT, got, job.pes[0].heap.data(), {4, 8, 8, 8}, 1);
+  EXPECT_EQ(got[2], 7);
+  EXPECT_FALSE(is_idle_to(2));
+  EXPECT_EQ(wanted(), 1u);
+  // Who waits for all of them sends all.
+  job.quiet(job.pes[0]);
+  take_stats();
+  put_words();
+  std::atomic<bool> stop{false};
+  std::thread also_answers([&] {
+    while (!stop.load()) job.pes[2].net->poll();
+  });
+  quiet(rt.world_context);
+  stop.store(true);
+  also_answers.join();
+  EXPECT_EQ(wanted(), 2u);
 }
 
 /// Never idle, as another thread goes on issuing.

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stats.hpp"
 #include "core/amo.hpp"
 #include "core/lock.hpp"
 #include "core/rma.hpp"
@@ -289,14 +291,144 @@ TEST_F(RemoteTest, WhereThereIsNoFenceASignalWaitsForItsPayload) {
   }
 }
 
-// Regions send messages, which the fence of a channel does not order.
-TEST_F(RemoteTest, WhereThereIsARegionASignalWaitsForItsPayload) {
+// Regions send messages, which the fence of a channel does not order: so an operation on one waits for what
+// precedes the fence, unless that is complete.  Other operations, and gets, do not.
+TEST_F(RemoteTest, AFenceIsWaitedForByTheFirstOperationOnARegion) {
+  std::uint64_t at[4] = {}, mine = 5;
+  NotedRegion region("toy", reinterpret_cast<std::uintptr_t>(at), sizeof at);
+  add_region(&region);
+  const auto is_complete = [&] { return channel.ops->idle(&channel); };
+  const std::function<void()> operations[] = {[&] { shmem_uint64_put(at, payload, 2, 1); },
+                                              [&] { shmem_uint64_p(at, 1, 1); },
+                                              [&] { shmem_uint64_put_nbi(at, payload, 2, 1); },
+                                              [&] { shmem_uint64_iput(at, payload, 2, 1, 2, 1); },
+                                              [&] { shmem_uint64_atomic_add(at, 1, 1); },
+                                              [&] { (void)shmem_uint64_atomic_fetch_add(at, 1, 1); },
+                                              [&] { shmem_uint64_atomic_fetch_add_nbi(&mine, at, 1, 1); },
+                                              [&] { shmem_signal_set(at, 1, 1); }};
+  for (std::size_t i = 0; i < std::size(operations); ++i) {
+    SCOPED_TRACE("operation " + std::to_string(i));
+    put(&channel, 1, payload[0]);
+    operations[i]();
+    EXPECT_FALSE(is_complete()) << "no fence is between";
+    shmem_fence();
+    EXPECT_FALSE(is_complete()) << "the fence waits";
+    put(&channel, 2, payload[0]);
+    shmem_uint64_get(&mine, at, 1, 1);
+    EXPECT_FALSE(is_complete()) << "a fence does not order gets";
+    region.notes.clear();
+    operations[i]();
+    EXPECT_TRUE(is_complete());
+    EXPECT_FALSE(region.notes.empty());
+    put(&channel, 1, payload[0]);
+    operations[i]();
+    EXPECT_FALSE(is_complete()) << "the fence has been waited for";
+    shmem_quiet();
+    shmem_fence();
+  }
+  remove_region(&region);
+}
+
+// Threads fence and use a region at the same time: what precedes a thread's fence is complete before its
+// operation on the region.
+TEST_F(RemoteTest, ThreadsFenceAndUseARegionAtTheSameTime) {
+  start_agent();
+  class LookingRegion final : public EmptyRegion {
+   public:
+    using EmptyRegion::EmptyRegion;
+    std::function<void(std::uintptr_t)> look;
+    void put(Context*, std::uintptr_t to, const void*, std::size_t, int, bool) override { look(to); }
+  };
+  constexpr std::uint64_t kThreads = 3, kRounds = 500;
+  std::uint64_t at[kThreads] = {};
+  LookingRegion region("toy", reinterpret_cast<std::uintptr_t>(at), sizeof at);
+  std::array<std::uint64_t, kThreads> rounds{};
+  region.look = [&](std::uintptr_t to) {
+    const std::size_t thread = (to - region.base()) / 8;
+    EXPECT_EQ(load(word(thread)), rounds[thread]);
+  };
+  add_region(&region);
+  rt.world_context.channel = job.pes[0].channel;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t round = 1; round <= kRounds; ++round) {
+        rounds[t] = round;
+        put(job.pes[0].channel, t, round);
+        shmem_fence();
+        shmem_uint64_p(at + t, round, 1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  shmem_quiet();
+  remove_region(&region);
+}
+
+TEST_F(RemoteTest, WhereThereIsARegionASignalInMemoryDoesNotWaitForItsPayload) {
   CountingRegion region("toy", 4096, 4096);
   add_region(&region);
   put_signal_after(3, Blocking::yes);
-  EXPECT_THAT(channel.notes, ElementsAre("put", "atomic, when all is complete"));
+  EXPECT_THAT(channel.notes, ElementsAre("put", "fence", "atomic"));
   remove_region(&region);
   quiet();
+}
+
+// A page may go away before the network has read it.
+TEST_F(RemoteTest, AShortPutFromARegionWaitsForNothing) {
+  std::vector<std::uint64_t> mine(rt.network->copy_limit() / 8, 7);
+  CountingRegion region("toy", reinterpret_cast<std::uintptr_t>(mine.data()), mine.size() * 8);
+  add_region(&region);
+  std::uint64_t* to = job.pes[0].heap.data() + 1;
+  const std::function<void()> puts[] = {[&] { shmem_uint64_put(to, mine.data(), mine.size(), 1); },
+                                        [&] { shmem_uint64_put_nbi(to, mine.data(), mine.size(), 1); },
+                                        [&] { shmem_uint64_put_nbi(to, mine.data(), 3, 1); }};
+  for (const std::function<void()>& put_from_there : puts) {
+    std::ranges::fill(mine, 7);
+    put_from_there();
+    EXPECT_FALSE(channel.ops->idle(&channel));
+    std::ranges::fill(mine, 9);
+    job.quiet(job.pes[0]);
+    EXPECT_EQ(std::exchange(word(1), 0), 7u);
+    EXPECT_EQ(std::exchange(word(3), 0), 7u);
+  }
+  remove_region(&region);
+}
+
+class RemoteBehindNicTest : public TwoPes {
+ protected:
+  RemoteBehindNicTest() : TwoPes(behind_nic(0, Packed::all)) {
+    std::vector<std::uint64_t>& heap = job.pes[0].heap;
+    rt.heap = {reinterpret_cast<std::uintptr_t>(heap.data()), heap.size() * 8, kDeltas};
+    rt.world_context.channel = job.pes[0].channel;
+  }
+  ~RemoteBehindNicTest() override {
+    rt.world_context.channel = nullptr;
+    rt.heap = {};
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kDeltas[] = {0, kNoMapping};
+};
+
+TEST_F(RemoteBehindNicTest, ShortPutsFromARegionArePacked) {
+  std::vector<std::uint64_t> mine(100, 7);
+  CountingRegion region("toy", reinterpret_cast<std::uintptr_t>(mine.data()), mine.size() * 8);
+  add_region(&region);
+  std::uint64_t* heap = job.pes[0].heap.data();
+  take_stats();
+  shmem_uint64_put_nbi(heap + 1, mine.data(), 100, 1);
+  shmem_uint64_put(heap + 101, mine.data(), 50, 1);
+  shmem_uint64_put_signal_nbi(heap + 151, mine.data(), 50, heap, 3, SHMEM_SIGNAL_ADD, 1);
+  std::ranges::fill(mine, 9);
+  job.quiet(job.pes[0]);
+  const StatValues stats = take_stats();
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed_puts)], 3u);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 3u);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], 4u);
+  for (std::size_t i = 1; i <= 200; ++i) EXPECT_EQ(word(i), 7u) << "word " << i;
+  EXPECT_EQ(word(0), 3u);
+  remove_region(&region);
 }
 
 TEST_F(RemoteTest, ASignalWithoutAPayloadNeedsNoFence) {

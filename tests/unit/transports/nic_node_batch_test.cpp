@@ -119,6 +119,8 @@ TEST(Nic, RequestsPostedWhileAPacketIsUnderWayShareTheNext) {
     if (in_time) {
       EXPECT_EQ(of(Stat::shared), 1u);
       EXPECT_EQ(of(Stat::packets), 2u);
+      EXPECT_EQ(of(Stat::answered_packets), 1u) << "the second; the first had nothing before it";
+      EXPECT_EQ(of(Stat::full_packets) + of(Stat::wanted_packets) + of(Stat::old_packets), 0u);
     }
   }
   EXPECT_TRUE(in_time) << "every attempt took longer than a request waits for its sender";

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../spec/packed_limit.h"
 #include "base/stats.hpp"
 #include "nic/nic.hpp"
 #include "nic/packet.hpp"
@@ -13,6 +14,8 @@
 
 namespace shm::test {
 namespace {
+
+static_assert(kPackedUpTo == nic::kLargestPacked, "programs in C have their sizes from packed_limit.h");
 
 // Puts of up to 4 KiB are packed, and counted as those that are not, with each packet anew.
 TEST(NicPacking, ShortPutsArePackedAndCounted) {

@@ -19,7 +19,8 @@
 namespace shm::test {
 namespace {
 
-constexpr std::size_t kWords = 256;  // that each PE owns at each other PE
+// That each PE owns at each other PE: blocks of them are short enough for a packet, or too long.
+constexpr std::size_t kWords = 3 * nic::kLargestPacked / 2 / 8;
 
 // A random program.  PE `writer` alone writes words [writer * kWords, +kWords) of each PE, and sets a fence
 // between two operations on one word, so that program order decides.
@@ -66,17 +67,24 @@ class Program {
     pe.ops().put(pe.channel, to, LoopPe::word(first), source.data(), n * 8, false, nullptr);
   }
 
-  // The signal lies behind what is put.
+  // The signal lies behind what is put.  What the network declines goes as the core has it go.
   void put_signal(LoopPe& pe, int me, int to) {
     const std::size_t n = 1 + random_() % (kWords - 1), first = static_cast<std::size_t>(me) * kWords;
     order(pe, me, to, first, n + 1);
-    std::vector<std::uint64_t> source(n);
+    std::vector<std::uint64_t>& source = sources_.emplace_back(n);
     for (std::uint64_t& word : source) word = random_();
+    const std::uint64_t three = 3;
     if (to == me || pe.ops().put_signal(pe.channel, to, LoopPe::word(first), source.data(), n * 8,
-                                        LoopPe::word(first + n), AtomicOp::add, 3) == Taken::no)
-      return;
+                                        LoopPe::word(first + n), AtomicOp::add, three) == Taken::no) {
+      pe.ops().put(pe.channel, to, LoopPe::word(first), source.data(), n * 8, false, nullptr);
+      fence(job_, pe);
+      ++epoch_[me];
+      written_[to][first + n] = epoch_[me] + 1;
+      pe.ops().amo(pe.channel, to, LoopPe::word(first + n), AtomicOp::add, AtomicType::u64, &three, nullptr,
+                   nullptr, nullptr);
+    }
     std::ranges::copy(source, &model_[to][first]);
-    model_[to][first + n] += 3;
+    model_[to][first + n] += three;
   }
 
   // Of what this PE alone writes, at places that need not be aligned.
@@ -90,7 +98,7 @@ class Program {
     for (Part& part : parts) {
       part.first = random_() % (kWords * 8);
       const std::size_t most = kWords * 8 - part.first;
-      part.n = 1 + random_() % std::min(most, std::size_t{1} << random_() % 12);
+      part.n = 1 + random_() % std::min(most, std::size_t{1} << random_() % 14);
       part.got.resize(part.n);
       const std::size_t offset = static_cast<std::size_t>(me) * kWords * 8 + part.first;
       if (part.n <= nic::kGetRecord && to != me) {
