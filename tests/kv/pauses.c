@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
     CHECK_EQ(after.slots, before.slots);
   } else {
     CHECK(after.slots > before.slots);
-    CHECK(2 * after.elements > after.slots);
+    CHECK(3 * after.elements > after.slots);
   }
   end_times();
   if (me == 0) printf("slots: %zu, then %zu\n", (size_t)before.slots, (size_t)after.slots);
