@@ -223,6 +223,20 @@ class kv_table : public kv_batches<Key, Value> {
     ::shmemx_kv_remove_nbr(kv_, &key, sizeof key, status, request.handle());
     return request;
   }
+  [[nodiscard]] kv_request accumulate_nbr(const Key& key, kv_op op, const Value& operand,
+                                          Value* old = nullptr, int* status = nullptr) {
+    kv_request request;
+    ::shmemx_kv_accumulate_nbr(kv_, &key, sizeof key, 0, kv_detail::type_of<Value>(), op, &operand, old,
+                               status, request.handle());
+    return request;
+  }
+  [[nodiscard]] kv_request upsert_nbr(const Key& key, kv_op op, const Value& operand, Value* old = nullptr,
+                                      int* status = nullptr) {
+    kv_request request;
+    ::shmemx_kv_upsert_nbr(kv_, &key, sizeof key, kv_detail::type_of<Value>(), op, &operand, old, status,
+                           request.handle());
+    return request;
+  }
 
   /// Completes what this PE has issued.
   void quiet() const { ::shmemx_kv_quiet(kv_); }

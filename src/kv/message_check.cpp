@@ -13,7 +13,9 @@ constexpr const char* kUnknown = "with an unknown operation";
 constexpr const char* kTooLong = "with a key or value that the table has no room for";
 constexpr const char* kNoPlace = "for a place that is not in the table";
 
+// The first of all operations, so a number up to the last of them is one of them.
 bool is_store(KvOp op) { return op == KvOp::put || op == KvOp::insert || op == KvOp::update; }
+static_assert(static_cast<int>(KvOp::update) == 2 && static_cast<int>(KvOp::put) == 0);
 
 // A block that is reserved for a value that was put there.
 bool is_block(const RequestHead& head, const ShardLayout& layout) {
@@ -34,7 +36,7 @@ const char* wrong_without_key(const RequestHead& head, const ShardLayout& layout
 // A block for an element of this key.
 const char* wrong_with_reserve(const RequestHead& head, std::size_t body, std::size_t left,
                                const ShardLayout& layout) {
-  if (head.block != 0) return kUnknown;
+  if (head.block != 0 || head.offset > static_cast<std::uint64_t>(KvOp::update)) return kUnknown;
   if (layout.inlined || head.key_bytes - 1 >= layout.key_bytes || head.n > layout.largest_block)
     return kTooLong;
   return body > left ? kCutOff : nullptr;

@@ -102,9 +102,9 @@ struct KvRequest {
   const void* value = nullptr;     // to be stored; the operand; what compare_swap stores
   std::uint64_t n = 0;             // its bytes; of get the room for the result
   const void* expected = nullptr;  // n bytes, of compare_swap
-  std::uint64_t offset = 0;        // in the value: accumulate, compare_swap; of confirm the group; of scan
-                                   // the cursor; of get_or_insert and exchange the room for what was there;
-                                   // of apply in_offset()
+  std::uint64_t offset = 0;        // in the value: accumulate, compare_swap; of confirm the group; of reserve
+                                   // which KvOp is to store; of scan the cursor; of get_or_insert and
+                                   // exchange the room for what was there; of apply in_offset()
   bool by_rma = false;             // get: the caller can fetch long values itself
   bool waits = false;              // get, of another node: it is answered when there is an element
   std::uint64_t block = 0;         // put, insert, update: where key and value are already, if not 0

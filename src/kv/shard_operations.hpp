@@ -246,14 +246,26 @@ std::uint64_t Shard<Memory>::block_for(const KvRequest& request, const void* val
   return request.block != 0 ? request.block : make_block(request.key, value, n);
 }
 
-// A block that the caller will fill, and pass with a request.  EXISTS: there is none, but the key has an
-// element, which may be long enough.
+// A block that the caller will fill, and pass with a put, insert or update, whichever `offset` says.  None
+// where that would store nothing: an insert of a key that is there (EXISTS), an update of one that is not
+// (NOT_FOUND).  EXISTS also where there is no block, but the key has an element, which may be long enough.
 template <class Memory>
 Code Shard<Memory>::reserve(const KvRequest& request, ValueRoom& result, unsigned patience) const {
+  const auto op = static_cast<KvOp>(request.offset);
+  Code found = SHMEMX_KV_PENDING;
+  const auto look = [&] {
+    std::uint64_t n = 0;
+    found = get(request.key, nullptr, 0, n, patience);
+  };
+  if (op != KvOp::put) {
+    look();
+    if (found == kBusy) return kBusy;
+    const bool is_there = found != SHMEMX_KV_NOT_FOUND;
+    if (is_there != (op == KvOp::update)) return is_there ? SHMEMX_KV_EXISTS : SHMEMX_KV_NOT_FOUND;
+  }
   result.n = take_block(request.n);
   if (result.n != 0) return SHMEMX_KV_OK;
-  std::uint64_t n = 0;
-  const Code found = get(request.key, nullptr, 0, n, patience);
+  if (op == KvOp::put) look();
   if (found == kBusy) return kBusy;
   return found == SHMEMX_KV_NOT_FOUND ? refuse_full() : SHMEMX_KV_EXISTS;
 }

@@ -220,7 +220,9 @@ Code Table::get_when_there(Call call, const Key& key, void* value, std::size_t r
 }
 
 // Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's place. A
-// get: the server says where the value is; read it; `confirm` that it was there all the time.
+// get: the server says where the value is; read it; `confirm` that it was there all the time.  Each step
+// begins when the one before is complete: networks promise no order between a message and what is written or
+// read beside it.
 
 bool Table::travels_by_rma(const KvRequest& request) const {
   if (is_paged()) return false;
@@ -237,15 +239,12 @@ RemoteAddress Table::remote_at(int pe, std::uint64_t offset) const {
 }
 
 Code Table::store_by_rma(Call call, int pe, const KvRequest& request) {
-  // A value that will not be stored needs no block: there may be none, and it need not travel.
-  if (request.op != KvOp::put) {
-    const Code found = round_trip(call, pe, {.op = KvOp::contains, .key = request.key}, nullptr, nullptr);
-    if (request.op == KvOp::insert && found == SHMEMX_KV_OK) return SHMEMX_KV_EXISTS;
-    if (request.op == KvOp::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
-  }
   const std::uint64_t key_bytes = sizeof(Block) + padded(request.key.n);
   std::uint64_t block = 0;
-  const KvRequest reserve{.op = KvOp::reserve, .key = request.key, .n = key_bytes + padded(request.n)};
+  const KvRequest reserve{.op = KvOp::reserve,
+                          .key = request.key,
+                          .n = key_bytes + padded(request.n),
+                          .offset = static_cast<std::uint64_t>(request.op)};
   if (const Code status = round_trip(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK) {
     // One that is there may have room in its own block: in pieces, as only its PE can tell.
     const bool may_fit = status == SHMEMX_KV_EXISTS && request.op != KvOp::insert;

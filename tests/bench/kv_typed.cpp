@@ -89,6 +89,18 @@ void single(Numbers& table) {
   table.get_nbr(key(3), &old, &codes[0]).wait();
   CHECK_EQ(codes[0], SHMEMX_KV_OK);
   CHECK_EQ(old, 3);
+  table.accumulate_nbr(key(3), SHMEMX_KV_ADD, 4, &old, &codes[0]).wait();
+  CHECK_EQ(codes[0], SHMEMX_KV_OK);
+  CHECK_EQ(old, 3);
+  table.upsert_nbr(key(3), SHMEMX_KV_MAX, 9, &old, &codes[0]).wait();
+  CHECK_EQ(codes[0], SHMEMX_KV_OK);
+  CHECK_EQ(old, 7);
+  CHECK_EQ(table.get(key(3)).value_or(-1), 9);
+  CHECK(table.remove(key(3)));
+  table.accumulate_nbr(key(3), SHMEMX_KV_ADD, 4, nullptr, &codes[0]).wait();
+  CHECK_EQ(codes[0], SHMEMX_KV_NOT_FOUND);
+  table.upsert_nbr(key(3), SHMEMX_KV_ADD, 3).wait();
+  CHECK_EQ(table.get(key(3)).value_or(-1), 3);
 }
 
 void many(Numbers& table) {

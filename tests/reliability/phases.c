@@ -126,22 +126,70 @@ static void remote(void) {
   if (pages == NULL) pages = shmemx_remote_alloc(8L * kBytes);
   for (size_t i = 0; i < 8L * kWords; i += 4096) pages[i] += 1;
 }
+static shmemx_kv_t table_of(size_t value_bytes) {
+  shmemx_kv_options_t options;
+  memset(&options, 0, sizeof options);
+  options.key_bytes = sizeof(long);
+  options.value_bytes = value_bytes;
+  options.capacity = 16 * kKeys;
+  shmemx_kv_t table = NULL;
+  if (shmemx_kv_create(&options, &table) != SHMEMX_KV_OK) exit(4);
+  return table;
+}
 static void kv(void) {
   static shmemx_kv_t table;
-  static int made;
-  if (!made) {
-    shmemx_kv_options_t options;
-    memset(&options, 0, sizeof options);
-    options.key_bytes = sizeof(long);
-    options.value_bytes = 64;
-    options.capacity = 16 * kKeys;
-    if (shmemx_kv_create(&options, &table) != SHMEMX_KV_OK) exit(4);
-    made = 1;
-  }
+  if (table == NULL) table = table_of(64);
   long key = rand() % kKeys, value[8] = {key};
   shmemx_kv_put(table, &key, sizeof key, value, sizeof value);
   key = rand() % kKeys;
   shmemx_kv_get(table, &key, sizeof key, value, sizeof value, NULL);
+}
+/* Batches and requests, several of which are under way at any time, and values that take three journeys. */
+static void kv_later(void) {
+  enum { kBatches = 4, kPuts = 8, kLong = 10000 };
+  static shmemx_kv_t table;
+  static long keys[kBatches][kKeys], values[kBatches][kKeys], single[kPuts], old[kPuts], turn;
+  static char long_value[kLong];
+  if (table == NULL) table = table_of(kLong);
+  const long one = 1;
+  shmemx_kv_request_t under_way[kBatches + 2 * kPuts] = {NULL};
+  for (int i = 0; i < kBatches; ++i) {
+    for (int j = 0; j < kKeys; ++j) keys[i][j] = rand() % kKeys;
+    if (i % 2 == 0) {
+      shmemx_kv_upsert_batch_nbi(table, kKeys, keys[i], sizeof(long), SHMEMX_KV_INT64, SHMEMX_KV_ADD, values[i],
+                                 NULL, NULL, &under_way[i]);
+    } else {
+      shmemx_kv_get_batch_nbi(table, kKeys, keys[i], sizeof(long), values[i], sizeof(long), NULL, NULL, &under_way[i]);
+    }
+  }
+  for (int i = 0; i < kPuts; ++i) {
+    single[i] = rand() % kKeys;
+    shmemx_kv_upsert_nbr(table, &single[i], sizeof(long), SHMEMX_KV_INT64, SHMEMX_KV_ADD, &one, NULL, NULL,
+                         &under_way[kBatches + 2 * i]);
+    shmemx_kv_get_nbr(table, &single[i], sizeof(long), &old[i], sizeof(long), NULL, NULL, &under_way[kBatches + 2 * i + 1]);
+  }
+  const long key = kKeys + rand() % kKeys;
+  shmemx_kv_put(table, &key, sizeof key, long_value, sizeof long_value);
+  shmemx_kv_get(table, &key, sizeof key, long_value, sizeof long_value, NULL);
+  const size_t all = sizeof under_way / sizeof *under_way;
+  if (turn++ % 2 == 0) {
+    while (shmemx_kv_request_wait_any(all, under_way) != all) continue;
+  } else {
+    shmemx_kv_quiet(table);
+    for (size_t i = 0; i < all; ++i) shmemx_kv_request_wait(&under_way[i]);
+  }
+}
+/* Each but the victim for a key of the PE opposite that nobody puts: two at each other, which live, and one at the victim. */
+static void kv_wait(void) {
+  static shmemx_kv_t table;
+  if (table == NULL) table = table_of(64);
+  if (me == victim) {
+    end_soon();
+    for (;;) pause();
+  }
+  long key = 0, value;
+  while (shmemx_kv_pe(table, &key, sizeof key) != (me + 2) % pes) ++key;
+  shmemx_kv_get_wait(table, &key, sizeof key, &value, sizeof value, NULL);
 }
 /* Streams that travel in packets. */
 static void small(void) {
@@ -163,7 +211,7 @@ static const struct {
 } kPhases[] = {{"put", put},         {"get", get},         {"atomic", atomic},   {"collective", collective},
                {"lock", holds_lock}, {"wait", waits_for_it}, {"allocate", allocate}, {"fault", fault},
                {"persist", persist}, {"remote", remote},   {"kv", kv},           {"compute", compute},
-               {"small", small}};
+               {"small", small},     {"kv_later", kv_later}, {"kv_wait", kv_wait}};
 
 int main(int count, char** arguments) {
   const char* phase = arguments[1];
@@ -201,7 +249,7 @@ int main(int count, char** arguments) {
     if (strcmp(phase, kPhases[i].name) == 0) step = kPhases[i].step;
   if (step == NULL) exit(5);
   step(); /* what is made is there */
-  if (step != holds_lock && step != waits_for_it) end_soon();
+  if (step != holds_lock && step != waits_for_it && step != kv_wait) end_soon();
   if (strcmp(how, "none") == 0) {
     for (int i = 0; i < 100; ++i) step();
     printf("under way\n");

@@ -303,6 +303,33 @@ TEST_F(ClientTest, AnswersToABatchAreNotWrittenWhereAPageMayHaveToCome) {
   }
 }
 
+// Its steps: to reserve a block, and to link it; to locate a value, and to confirm it.  What would store
+// nothing ends with the first.
+TEST_F(ClientTest, ALongValueTakesTwoMessages) {
+  begin(8, 9000, 10);
+  const std::string first(9000, 'x'), second(9000, 'y'), there = key(0), absent = key(1);
+  std::uint64_t before = 0;
+  const auto messages = [&] { return table->packets() - std::exchange(before, table->packets()); };
+  EXPECT_EQ(execute(KvOp::insert, there, first), SHMEMX_KV_OK);
+  EXPECT_EQ(messages(), 2U);
+  const std::uint64_t used = shard->block_bytes_used();
+  EXPECT_EQ(execute(KvOp::insert, there, second), SHMEMX_KV_EXISTS);
+  EXPECT_EQ(messages(), 1U);
+  EXPECT_EQ(execute(KvOp::update, absent, second), SHMEMX_KV_NOT_FOUND);
+  EXPECT_EQ(messages(), 1U);
+  EXPECT_EQ(shard->block_bytes_used(), used) << "a block is reserved that nobody fills";
+  EXPECT_EQ(execute(KvOp::update, there, second), SHMEMX_KV_OK);
+  EXPECT_EQ(messages(), 2U);
+  EXPECT_EQ(get(there), second);
+  EXPECT_EQ(messages(), 2U);
+  EXPECT_EQ(execute(KvOp::put, there, first), SHMEMX_KV_OK);
+  EXPECT_EQ(messages(), 2U);
+  EXPECT_EQ(get(absent), "");
+  EXPECT_EQ(messages(), 1U);
+  EXPECT_EQ(stored(there), first);
+  EXPECT_EQ(shard->block_bytes_used(), used);
+}
+
 TEST_F(ClientTest, ALongValueIsOverwrittenWhereNoBlockIsFree) {
   begin(8, 9000, 10);
   const std::string longest(9000, 'x'), other(9000, 'y');

@@ -190,6 +190,13 @@ TEST_F(RequestCheck, OfABlockForAKey) {
   head.block = layout.blocks_at;
   EXPECT_EQ(check(), kUnknownOp);
   head.block = 0;
+  for (const KvOp op : {KvOp::put, KvOp::insert, KvOp::update, KvOp::get, KvOp::remove_if}) {
+    head.offset = static_cast<std::uint64_t>(op);
+    EXPECT_EQ(check(), op <= KvOp::update ? "" : kUnknownOp);
+  }
+  head.offset = std::uint64_t{1} << 32;
+  EXPECT_EQ(check(), kUnknownOp);
+  head.offset = 0;
   const ShardLayout slots = make_layout(16, 8, 100, 1, false);
   EXPECT_EQ(say(wrong_with_request(head, body_bytes(head), body_bytes(head), slots)), kNoRoom)
       << "there are no blocks";
