@@ -56,6 +56,23 @@ void check_function(Call call, const Table& table, int function, std::size_t ope
     fatal("%s: operand_bytes is %zu; allowed are up to %zu", call.name, operand_bytes, longest);
 }
 
+[[gnu::cold, gnu::noinline]] static void issue_over(Call call, Table& table, KvRequest request, void* result,
+                                                    ResultsTo later) {
+  std::vector<std::byte> own_key, own_value;
+  request.key.bytes = copied(own_key, request.key.bytes, request.key.n);
+  if (brings_value(request.op)) request.value = copied(own_value, request.value, request.n);
+  table.issue(call, request, result, later);
+}
+
+void issue_apart(Call call, Table& table, const KvRequest& request, void* result, ResultsTo later) {
+  const std::uint64_t room = gives_value(request.op) ? room_of(request) : 0;
+  const std::uint64_t brought = brings_value(request.op) ? request.n : 0;
+  if (room != 0 && (overlap(request.key.bytes, request.key.n, result, room) ||
+                    overlap(request.value, brought, result, room))) [[unlikely]]
+    return issue_over(call, table, request, result, later);
+  table.issue(call, request, result, later);
+}
+
 namespace {
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
@@ -318,7 +335,7 @@ void pshmemx_kv_get_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
   shm::kv::check_value(call, "val", value, room);
   const shm::kv::KvRequest request{
       .op = KvOp::get, .key = shm::kv::key_of(call, table, key, key_bytes), .n = room};
-  table.issue(call, request, value, {.status = status, .n = n});
+  shm::kv::issue_apart(call, table, request, value, {.status = status, .n = n});
 }
 
 void pshmemx_kv_accumulate_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, size_t offset, int type,

@@ -68,6 +68,11 @@ inline void give_request(Handle* handle, shmemx_kv_request_t* request) {
   *request = reinterpret_cast<shmemx_kv_request_t>(handle);
 }
 
+/// table.issue() with copies of the key and of what the request brings, where the result may be written over
+/// them: they are read again after that, by a get if the element changes meanwhile, and by what stores once
+/// it has said what was there.
+void issue_apart(Call call, Table& table, const KvRequest& request, void* result, ResultsTo later);
+
 /// The request of an accumulate or upsert.
 KvRequest word_request(Call call, KvOp op, const Key& key, std::size_t offset, int type, int operation,
                        const void* operand);

@@ -53,7 +53,7 @@ bool is_too_large(const Table& table, const KvRequest& request) {
 }
 
 void issue_one(Call call, Table& table, const KvRequest& request, void* old, ResultsTo later) {
-  if (!is_too_large(table, request)) return table.issue(call, request, old, later);
+  if (!is_too_large(table, request)) return issue_apart(call, table, request, old, later);
   Code status = SHMEMX_KV_TOO_LARGE;
   if (request.op == KvOp::compare_swap) {  // is there an element at all?
     ValueRoom none;

@@ -162,14 +162,14 @@ class Shard {
   }
 
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
-  /// TOO_LARGE: `cursor` stays.  Elements come by home, and those of a home by their numbers.
+  /// TOO_LARGE: `cursor` stays.  Elements come by home (shard_iteration).
   Code next(std::uint64_t& cursor, Element& element) const;
-  /// The same, but of the home that the cursor is at; NOT_FOUND: it has no more, and the cursor is at the
-  /// next home.  REQUIRES: !is_at_end(cursor).
+  /// The same, but of the home that the cursor is at, in one segment: a step whose length does not depend on
+  /// how many segments there are.  NOT_FOUND: there are no more, and the cursor is at the home in the next
+  /// segment that has become of the one in which it was begun, or at the next home.  REQUIRES:
+  /// !is_at_end(cursor).
   Code next_here(std::uint64_t& cursor, Element& element) const;
   bool is_at_end(std::uint64_t cursor) const;
-  /// In how many segments, about, next_here() looks for it.
-  std::uint64_t homes_at(std::uint64_t cursor) const;
 
   /// Of a shard that does not grow.
   static std::uint64_t cursor_at(std::uint64_t home) { return home * kNumbers; }
@@ -287,7 +287,7 @@ class Shard {
   struct Least;
   Code next_of_place(Place& place, Element& element) const;
   Code look_for_least(const Cover& cover, Least& least, Element& element) const;
-  bool find_least(const Cover& cover, std::uint64_t segment, Least& least) const;
+  bool find_least(const Cover& cover, Least& least) const;
   std::optional<std::uint64_t> position_at(const Head<Memory>& head, std::uint64_t group, unsigned slot,
                                            std::uint64_t segment, std::uint64_t segments,
                                            std::byte* key) const;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All elements of a shard, one after the other, while others come, go and move, and segments are split.
 //
-// They come by segment, home and number.  A segment is where bits of the hash, the lowest first, are on a
-// line of kSegmentBits: so when it is split, what becomes of it lies on the same part of that line.  A cursor
-// keeps which part that was when the segment was begun, and of each home takes the elements of all segments
-// that are there now, by number, and by their own places on the line: these are the same all the time, and no
-// two elements that were there when the segment was begun have both in common.
+// They come by segment and home.  A segment is where bits of the hash, the lowest first, are on a line of
+// kSegmentBits: so when it is split, what becomes of it lies on the same part of that line.  A cursor keeps
+// which part that was when the segment was begun.  Of a home the elements come by number, while its part is
+// one segment; once that has been split, they come by their places on the line, and those of one place by
+// number, so that each step looks at one segment.  Number and place of an element are the same all the time,
+// and no two elements that were there when the segment was begun have both in common.  So those of a home
+// that have come are known: of numbers below `floor`, and of places and numbers below the cursor's.
 #pragma once
 
 #include "kv/shard_room.hpp"
@@ -31,26 +33,45 @@ struct Shard<Memory>::Place {
 
   explicit Place(std::uint64_t cursor)
       : at(cursor % kLine),
-        number(static_cast<unsigned>(cursor >> kSegmentBits) % kNumbers),
-        home((cursor >> (kSegmentBits + 8)) % kMostGroupsOfSegment),
-        begun(std::min<unsigned>(cursor >> (kSegmentBits + 16), kSegmentBits + 1)),
+        number(static_cast<unsigned>(cursor >> kNumberAt) % kNumbers),
+        home((cursor >> kHomeAt) % kMostGroupsOfSegment),
+        begun(std::min<unsigned>((cursor >> kBegunAt) % 32, kSegmentBits + 1)),
+        floor(static_cast<unsigned>(cursor >> kFloorAt) % kNumbers),
         ended(cursor >> 63 != 0) {}
   std::uint64_t cursor() const {
-    const std::uint64_t begun_at = std::uint64_t{begun} << (kSegmentBits + 16);
-    const std::uint64_t end = std::uint64_t{ended} << 63;
-    return end | begun_at | home << (kSegmentBits + 8) | std::uint64_t{number} << kSegmentBits | at;
+    return std::uint64_t{ended} << 63 | std::uint64_t{floor} << kFloorAt | std::uint64_t{begun} << kBegunAt |
+           home << kHomeAt | std::uint64_t{number} << kNumberAt | at;
   }
 
   std::uint64_t part() const { return kLine >> (begun - 1); }  // how long
   std::uint64_t start() const { return at & ~(part() - 1); }
-  void go_to_number(unsigned next) {
-    number = next;
-    at = start();
+  // Some part, if it has none: no cursor that was given is like that.
+  void begin(unsigned level) {
+    if (begun == 0) begun = 1 + level;
+  }
+  // By number.
+  void go_behind_number(unsigned last, std::uint64_t homes) {
+    if (last + 1 == kNumbers) return go_to_next_home(homes);
+    floor = last + 1;
+  }
+  // By place.
+  void go_behind(std::uint64_t last_at, unsigned last, std::uint64_t homes) {
+    at = last_at;
+    number = last + 1;
+    if (number == kNumbers) go_to_place(last_at + 1, homes);
+  }
+  // The first in what is left of the part from there on; the next home, if nothing is.
+  void go_to_place(std::uint64_t next, std::uint64_t homes) {
+    const std::uint64_t end = start() + part();
+    if (next >= end) return go_to_next_home(homes);
+    at = next;
+    number = 0;
   }
   // The next of so many in the segment, or the first in the next part.
   void go_to_next_home(std::uint64_t homes) {
-    if (begun == 0) begun = kSegmentBits + 1;  // no cursor that was given is like that
-    go_to_number(0);
+    begin(kSegmentBits);
+    at = start();
+    number = floor = 0;
     if (++home < homes) return;
     const std::uint64_t next = at + part();
     at = next % kLine;
@@ -58,30 +79,43 @@ struct Shard<Memory>::Place {
     home = begun = 0;
   }
 
-  std::uint64_t at;    // on the line: elements before that have come, of this number
-  unsigned number;     // elements with lower ones have come
+  static constexpr unsigned kNumberAt = kSegmentBits, kHomeAt = kNumberAt + 8, kBegunAt = kHomeAt + 8,
+                            kFloorAt = kBegunAt + 5;
+
+  std::uint64_t at;    // on the line: elements before that have come
+  unsigned number;     // those there with lower ones, too
   std::uint64_t home;  // in its segment
   unsigned begun;      // one more than the level of the segment when it was begun; 0: it is not
+  unsigned floor;      // elements with lower numbers have come, wherever they are
   bool ended;
 };
 
-// Where the elements of a cursor's home are: in segments first, first + step and so on.
+// Where the elements of a cursor's home are.
 template <class Memory>
 struct Shard<Memory>::Cover {
-  std::uint64_t home;  // in each of them
-  std::uint64_t first, step, segments;
-  bool by_place;  // an element may be in two of them, or where it does not belong
+  std::uint64_t home;  // in the segment
+  std::uint64_t segment, segments;
+  bool may_be_elsewhere;  // elements may lie in it that belong to another one: that is being split, or was
+  bool by_place;          // and by number where places are the same; else by number alone
 };
 
-// The least element that does not come before this.
+// The least element that does not come before these.
 template <class Memory>
 struct Shard<Memory>::Least {
-  unsigned from_number;
-  std::uint64_t from_at;
+  unsigned floor;
+  std::uint64_t from_at;  // by_place
+  unsigned from_number;   // likewise
   bool found;
   unsigned number;
-  std::uint64_t at;  // if by_place
+  std::uint64_t at;  // if its place was looked at
   std::uint64_t home, group;
+
+  bool is_after(unsigned its_number, std::uint64_t its_at) const {
+    return its_at != from_at ? its_at > from_at : its_number >= from_number;
+  }
+  bool is_before(unsigned its_number, std::uint64_t its_at) const {
+    return its_at != at ? its_at < at : its_number < number;
+  }
 };
 
 // kBusy: what was read makes no sense, as it is being changed.
@@ -118,11 +152,11 @@ std::optional<std::uint64_t> Shard<Memory>::position_at(const Head<Memory>& head
   return detail::on_line(hash);
 }
 
-// Of the home in this segment, and less than the one that is found.  It is looked for in all groups of the
-// home; one that comes home meanwhile is looked for once more.  False: look again, as the home has changed.
+// It is looked for in all groups of the home; one that comes home meanwhile is looked for once more.  False:
+// look again, as the home has changed.
 template <class Memory>
-bool Shard<Memory>::find_least(const Cover& cover, std::uint64_t segment, Least& least) const {
-  const std::uint64_t home = segment * layout_.segment_groups + cover.home;
+bool Shard<Memory>::find_least(const Cover& cover, Least& least) const {
+  const std::uint64_t home = cover.segment * layout_.segment_groups + cover.home;
   const auto look_at = [&](std::uint64_t group, auto also) {
     const Least before = least;
     look_whole(group, kUnlimited, [&](const Head<Memory>& head, unsigned&) {
@@ -132,15 +166,15 @@ bool Shard<Memory>::find_least(const Cover& cover, std::uint64_t segment, Least&
       const Bytes16 all = numbers(group);
       for_each_of_home(head, home, group, [&](unsigned slot) {
         const unsigned number = all[slot];
-        if (number < least.from_number || (least.found && number > least.number)) return;
+        if (number < least.floor || (!cover.by_place && least.found && number >= least.number)) return;
         std::uint64_t at = 0;
-        if (cover.by_place) {
-          const auto place = position_at(head, group, slot, segment, cover.segments, key);
+        if (cover.may_be_elsewhere) {
+          const auto place = position_at(head, group, slot, cover.segment, cover.segments, key);
           if (!place) return;
           at = *place;
-          if (number == least.from_number && at < least.from_at) return;
         }
-        if (least.found && number == least.number && at >= least.at) return;
+        if (cover.by_place && (!least.is_after(number, at) || (least.found && !least.is_before(number, at))))
+          return;
         least.found = true;
         least.number = number;
         least.at = at;
@@ -162,8 +196,7 @@ bool Shard<Memory>::find_least(const Cover& cover, std::uint64_t segment, Least&
 // And reads it.  kBusy: look again.
 template <class Memory>
 Code Shard<Memory>::look_for_least(const Cover& cover, Least& least, Element& element) const {
-  for (std::uint64_t segment = cover.first; segment < cover.segments; segment += cover.step)
-    if (!find_least(cover, segment, least)) return kBusy;
+  if (!find_least(cover, least)) return kBusy;
   if (!least.found) return SHMEMX_KV_NOT_FOUND;
   Code status = kBusy;
   look_whole(least.group, kUnlimited, [&](const Head<Memory>& head, unsigned& looks) {
@@ -176,9 +209,8 @@ Code Shard<Memory>::look_for_least(const Cover& cover, Least& least, Element& el
     if (found < 0) return;
     alignas(8) std::byte key[256];
     const auto slot = static_cast<unsigned>(found);
-    if (cover.by_place) {
-      const std::uint64_t segment = least.home / layout_.segment_groups;
-      const auto place = position_at(head, least.group, slot, segment, cover.segments, key);
+    if (cover.may_be_elsewhere) {
+      const auto place = position_at(head, least.group, slot, cover.segment, cover.segments, key);
       if (!place || *place != least.at) return;
     }
     status = read(head, least.group, slot, element);
@@ -190,9 +222,9 @@ Code Shard<Memory>::look_for_least(const Cover& cover, Least& least, Element& el
 // Of a shard with one segment.
 template <class Memory>
 Code Shard<Memory>::next_of_home(std::uint64_t& cursor, Element& element) const {
-  const Cover cover{home_of_cursor(cursor), 0, 1, 1, false};
+  const Cover cover{home_of_cursor(cursor), 0, 1, false, false};
   for (;;) {
-    Least least{.from_number = static_cast<unsigned>(cursor % kNumbers)};
+    Least least{.floor = static_cast<unsigned>(cursor % kNumbers)};
     const Code status = look_for_least(cover, least, element);
     if (status == kBusy) continue;
     if (status == SHMEMX_KV_OK) cursor = cursor_at(cover.home) + least.number + 1;
@@ -200,33 +232,28 @@ Code Shard<Memory>::next_of_home(std::uint64_t& cursor, Element& element) const 
   }
 }
 
+// Looks at one segment.  NOT_FOUND: it has no more of the home; the place is then behind it.
 template <class Memory>
 Code Shard<Memory>::next_of_place(Place& place, Element& element) const {
+  const std::uint64_t homes = layout_.segment_groups;
   for (;;) {
     const std::uint64_t all = segments();
     // Before `splitting` is 0 again `segments` has changed, and all elements are where they belong.
     const bool is_splitting = memory_.template load<std::uint64_t>(offsetof(ShardHeader, splitting)) != 0;
-    if (place.begun == 0) {
-      const std::uint64_t segment = ShardLayout::segment_of(detail::on_line(place.at), all);
-      place.begun = 1 + ShardLayout::level_of(segment, all);
-    }
-    const std::uint64_t step = std::uint64_t{1} << (place.begun - 1);
-    const std::uint64_t first = detail::on_line(place.start()) % step;
-    const bool are_more = first + step < all;
-    const Cover cover{place.home, first, step, all, are_more || is_splitting || place.at != place.start()};
-    Least least{.from_number = place.number, .from_at = place.at};
+    const std::uint64_t segment = ShardLayout::segment_of(detail::on_line(place.at), all);
+    const unsigned level = ShardLayout::level_of(segment, all);
+    place.begin(level);
+    // What it was begun with has been split since, so there is more of it.
+    const bool by_place = level + 1 > place.begun;
+    const Cover cover{place.home, segment, all, by_place || is_splitting, by_place};
+    Least least{.floor = place.floor, .from_at = place.at, .from_number = place.number};
     const Code status = look_for_least(cover, least, element);
     if (status == kBusy || segments() != all) continue;
-    if (status != SHMEMX_KV_OK) return status;
-    // In one segment no other has its number.
-    const std::uint64_t next = least.at + 1;
-    if (are_more && (next & (place.part() - 1)) != 0) {
-      place.number = least.number;
-      place.at = next;
-    } else if (least.number + 1 < kNumbers) {
-      place.go_to_number(least.number + 1);
-    } else {
-      place.go_to_next_home(layout_.segment_groups);
+    if (status == SHMEMX_KV_OK) {
+      by_place ? place.go_behind(least.at, least.number, homes) : place.go_behind_number(least.number, homes);
+    } else if (status == SHMEMX_KV_NOT_FOUND) {
+      const std::uint64_t length = Place::kLine >> level;
+      place.go_to_place((place.at & ~(length - 1)) + length, homes);
     }
     return status;
   }
@@ -238,14 +265,6 @@ bool Shard<Memory>::is_at_end(std::uint64_t cursor) const {
 }
 
 template <class Memory>
-std::uint64_t Shard<Memory>::homes_at(std::uint64_t cursor) const {
-  const Place place(cursor);
-  if (!layout_.has_segments() || place.begun == 0) return 1;
-  const std::uint64_t step = std::uint64_t{1} << (place.begun - 1);
-  return segments() / step + 1;
-}
-
-template <class Memory>
 Code Shard<Memory>::next_here(std::uint64_t& cursor, Element& element) const {
   if (!layout_.has_segments()) {
     const Code status = next_of_home(cursor, element);
@@ -253,9 +272,11 @@ Code Shard<Memory>::next_here(std::uint64_t& cursor, Element& element) const {
     return status;
   }
   Place place(cursor);
-  const bool is_home = place.home < layout_.segment_groups;
-  const Code status = is_home ? next_of_place(place, element) : SHMEMX_KV_NOT_FOUND;
-  if (status == SHMEMX_KV_NOT_FOUND) place.go_to_next_home(layout_.segment_groups);
+  Code status = SHMEMX_KV_NOT_FOUND;
+  if (place.home < layout_.segment_groups)
+    status = next_of_place(place, element);
+  else
+    place.go_to_next_home(layout_.segment_groups);  // no cursor that was given is like that
   if (status != SHMEMX_KV_TOO_LARGE) cursor = place.cursor();
   return status;
 }

@@ -101,18 +101,17 @@ Code Shard<Memory>::remove_if(const KvRequest& request, const std::optional<Posi
   return SHMEMX_KV_OK;
 }
 
-// So many homes at most, and one at least, as it may run in a handler.  Where a segment was split since the
-// cursor came to it, a home is looked for in all that it has become.
+// So many steps at most, each a look for a home in one segment, as it may run in a handler; there may be no
+// element then, but another cursor.
 template <class Memory>
 Code Shard<Memory>::scan(const KvRequest& request, ValueRoom& result) const {
-  constexpr std::uint64_t kMostHomes = 1024;
+  constexpr int kMostSteps = 1024;
   auto* const to = static_cast<std::byte*>(result.value);
   const std::uint64_t room = request.n;
   const std::uint64_t value_room = std::min(layout_.value_bytes, room);
   detail::Scratch key(layout_.key_bytes), value(value_room);
   std::uint64_t cursor = request.offset, used = sizeof cursor;
-  for (std::uint64_t homes = 0; homes < kMostHomes && !is_at_end(cursor);) {
-    homes += homes_at(cursor);
+  for (int steps = 0; steps < kMostSteps && !is_at_end(cursor); ++steps) {
     Element element{key.get(), layout_.key_bytes, 0, value.get(), value_room, 0};
     std::uint64_t behind = cursor;
     const Code status = next_here(behind, element);

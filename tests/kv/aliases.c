@@ -32,6 +32,61 @@ static void test_operands(shmemx_kv_t kv, int pe) {
   CHECK_EQ(long_at(kv, key), 9);
 }
 
+/* What there is of the key, one byte longer, with the operand behind it. */
+static int lengthen_number;
+static int lengthen(const void* key, size_t key_bytes, const void* old, size_t old_bytes, const void* operand,
+                    size_t operand_bytes, void* value, size_t* n) {
+  (void)old, (void)old_bytes;
+  memcpy(value, key, key_bytes);
+  memcpy((char*)value + key_bytes, operand, operand_bytes);
+  *n = key_bytes + operand_bytes;
+  return SHMEMX_KV_STORE;
+}
+
+/* In a batch, calls that say what was there and then store: that comes where the key and the value are. */
+static void test_told_over_arguments(size_t longest, int pe) {
+  enum { kRoom = 96 };
+  shmemx_kv_t kv = table_of(48, longest, (uint64_t)(40 * npes));
+  const Key key = key_of(pe, 1);
+  const size_t n = key.n;
+  char room[kRoom] = "", found[kRoom] = "", expected[kRoom] = "";
+  CHECK_EQ(shmemx_kv_put(kv, key.text, n, "the first value of this key", 28), SHMEMX_KV_OK);
+  memcpy(room, key.text, n);
+  memcpy(room + n, "and the second", 14);
+  shmemx_kv_call_t call = {.call = SHMEMX_KV_EXCHANGE,
+                           .key = room,
+                           .key_bytes = n,
+                           .val = room + n,
+                           .value_bytes = 14,
+                           .old = room,
+                           .room = kRoom};
+  CHECK_EQ(shmemx_kv_batch(kv, 1, &call), SHMEMX_KV_OK);
+  CHECK_EQ(call.old_bytes, 28);
+  CHECK_STR(room, "the first value of this key");
+  CHECK_EQ(shmemx_kv_get(kv, key.text, n, found, kRoom, NULL), SHMEMX_KV_OK);
+  CHECK_BYTES(found, "and the second", 14);
+
+  memcpy(room, key.text, n);
+  room[n] = '!';
+  call.call = SHMEMX_KV_APPLY;
+  call.function = lengthen_number;
+  call.value_bytes = 1;
+  CHECK_EQ(shmemx_kv_batch(kv, 1, &call), SHMEMX_KV_OK);
+  CHECK_EQ(call.old_bytes, 14);
+  CHECK_BYTES(room, "and the second", 14);
+  CHECK_EQ(shmemx_kv_get(kv, key.text, n, found, kRoom, NULL), SHMEMX_KV_OK);
+  memcpy(expected, key.text, n);
+  expected[n] = '!';
+  CHECK_BYTES(found, expected, n + 1);
+
+  memcpy(room, key.text, n);
+  call.call = SHMEMX_KV_TAKE;
+  CHECK_EQ(shmemx_kv_batch(kv, 1, &call), SHMEMX_KV_OK);
+  CHECK_BYTES(room, expected, n + 1);
+  CHECK_EQ(contains_key(kv, key), SHMEMX_KV_NOT_FOUND);
+  shmemx_kv_destroy(kv);
+}
+
 /* Elements that name the next: the value is got where the key is, while others change the elements beside it.
  */
 static void test_chase(void) {
@@ -67,6 +122,11 @@ int main(void) {
   /* Keys of this PE that it has itself, and that others have. */
   for (int number = 0; number < 20; ++number) test_operands(kv, me * 20 + number);
   shmemx_kv_destroy(kv);
+  lengthen_number = shmemx_kv_register(lengthen);
+  for (int number = 0; number < 4; ++number) {
+    test_told_over_arguments(72, me * 4 + number);  /* in the slots of groups */
+    test_told_over_arguments(300, me * 4 + number); /* in blocks */
+  }
   test_chase();
   shmem_finalize();
   return 0;

@@ -52,6 +52,37 @@ static void test_kept(uint64_t (*hash)(const void*, size_t), int keys) {
   shmemx_kv_destroy(kv);
 }
 
+/* All keys of a table have one length, its longest, and the function does not look at it: what the library
+ * asks for the hash of on its own account is as long. */
+enum { kWhole = 48 };
+static uint64_t of_whole(const void* key, size_t n) {
+  CHECK_EQ(n, kWhole);
+  return good(key, kWhole);
+}
+static void test_whole_keys(int report) {
+  enum { kFew = 50 };
+  shmemx_kv_t kv = table(of_whole, report, kFew);
+  char key[kWhole];
+  for (int resized = 0; resized < 2; ++resized) {
+    for (int i = resized * kFew; i < (resized + 1) * kFew; ++i) {
+      memset(key, '.', sizeof key);
+      snprintf(key, sizeof key, "%d of PE %d", i, me);
+      CHECK_FOR(i, shmemx_kv_insert(kv, key, sizeof key, &i, sizeof i), SHMEMX_KV_OK);
+    }
+    shmem_barrier_all();
+    for (int i = 0; i < (resized + 1) * kFew; ++i) {
+      int found = -1;
+      memset(key, '.', sizeof key);
+      snprintf(key, sizeof key, "%d of PE %d", i, right_pe());
+      CHECK_FOR(i, shmemx_kv_get(kv, key, sizeof key, &found, sizeof found, NULL), SHMEMX_KV_OK);
+      CHECK_EQ(found, i);
+    }
+    shmem_barrier_all();
+    CHECK_EQ(shmemx_kv_resize(kv, (uint64_t)(3 * kFew * npes * npes)), SHMEMX_KV_OK);
+  }
+  shmemx_kv_destroy(kv);
+}
+
 /* With report_collisions the second key of a hash is refused, by each call that would bring it in. */
 static void test_reported(void) {
   const uint64_t one = 1;
@@ -139,6 +170,8 @@ int main(void) {
   test_kept(length, few);
   test_kept(two_bits, few);
   test_kept(top_byte, few);
+  test_whole_keys(0);
+  test_whole_keys(1);
   test_reported();
   test_one_of_all();
   test_none(good);

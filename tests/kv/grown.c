@@ -2,18 +2,61 @@
 /* Named tables that grow, in a job that ends at any instant, and in the next one.
  *
  *   kv_grown <epochs> <kill>   that many epochs more, of so many keys of each PE more; kill > 0: each PE may
- * die within so many microseconds after the first; PE 0 prints "found <epoch> of <slots> slots"
+ * die within so many microseconds after the first; "split": within so many after it has begun to split a
+ *                              segment of the table with slots.  PE 0 prints "found <epoch> of <slots> slots"
  *
  * What is there at the beginning must be all of one epoch, and nothing of what came after it. */
+#include <signal.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kv_check.h"
 
-enum { kKeysEach = 600, kTables = 2 };
+enum { kKeysEach = 600, kTables = 2, kSplitLasts = 300 /* us, about */ };
 
 static shmemx_kv_t tables[kTables];
 static int me, npes;
+
+/* While a thread inserts one key the library asks for the hash of that one, and where it splits a segment for
+ * it, for those of all elements of the segment. */
+static int kill_in_splits;
+static _Thread_local int is_inserting, hashed;
+static volatile sig_atomic_t is_splitting; /* the thread of the program */
+
+static void die_within(long most) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  Random dice = {(uint64_t)now.tv_nsec + (uint64_t)me * 1000003};
+  const long in = 1 + (long)random_below(&dice, (uint64_t)most);
+  const struct itimerval timer = {.it_value = {.tv_sec = in / 1000000, .tv_usec = in % 1000000}};
+  CHECK_EQ(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
+/* SA_RESETHAND: the signal ends the process when this returns. */
+static void die(int signal) {
+  static const char in_split[] = "dies while it splits\n";
+  if (is_splitting && write(STDERR_FILENO, in_split, sizeof in_split - 1) < 0) _exit(1);
+  raise(signal);
+}
+
+static uint64_t hash(const void* key, size_t n) {
+  enum { kNoMoreForTheKey = 4 };
+  if (is_inserting && ++hashed == kNoMoreForTheKey) {
+    is_splitting = 1;
+    if (kill_in_splits) die_within(kSplitLasts);
+  }
+  uint64_t bits = 1469598103934665603u; /* FNV-1a */
+  for (size_t i = 0; i < n; ++i) bits = (bits ^ ((const unsigned char*)key)[i]) * 1099511628211u;
+  return bits;
+}
+
+static int insert(shmemx_kv_t kv, Key key, const void* value, size_t n) {
+  is_inserting = 1;
+  const int status = shmemx_kv_insert(kv, key.text, key.n, value, n);
+  is_splitting = is_inserting = hashed = 0;
+  return status;
+}
 
 static size_t bytes_of(int t, int i) { return t == 0 ? 16 : 8 + (size_t)i % 200; }
 
@@ -22,8 +65,9 @@ static void open_tables(void) {
     const shmemx_kv_options_t options = {.key_bytes = 48,
                                          .value_bytes = t == 0 ? 16 : 208,
                                          .capacity = 100,
+                                         .hash = t == 0 ? hash : NULL,
                                          .name = t == 0 ? "slots" : "blocks",
-                                         .memory_bytes = (size_t)4 << 20};
+                                         .memory_bytes = (size_t)8 << 20};
     CHECK_EQ(shmemx_kv_create(&options, &tables[t]), SHMEMX_KV_OK);
   }
 }
@@ -33,7 +77,7 @@ static void write_epoch(int t, long epoch) {
   for (int i = (int)(epoch - 1) * kKeysEach; i < (int)epoch * kKeysEach; ++i) {
     const Key key = key_of(me, i);
     make_bytes(value, bytes_of(t, i), (uint64_t)i);
-    CHECK_FOR(i, shmemx_kv_insert(tables[t], key.text, key.n, value, bytes_of(t, i)), SHMEMX_KV_OK);
+    CHECK_FOR(i, insert(tables[t], key, value, bytes_of(t, i)), SHMEMX_KV_OK);
   }
   if (me == 0) CHECK_EQ(put_long(tables[t], key_of(-1, 0), epoch), SHMEMX_KV_OK);
   shmem_barrier_all();
@@ -67,6 +111,7 @@ static long check_table(int t) {
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 3);
   const long epochs = atol(argv[1]), kill_within = atol(argv[2]);
+  kill_in_splits = strcmp(argv[2], "split") == 0;
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
   open_tables();
@@ -76,15 +121,10 @@ int main(int argc, char** argv) {
   for (int t = 0; t < kTables; ++t) epoch[t] = check_table(t);
   CHECK_EITHER(epoch[0], epoch[1], epoch[1] + 1); /* tables are persisted one after the other */
   if (me == 0) printf("found %ld of %zu slots\n", epoch[1], (size_t)stats.slots), fflush(stdout);
-  if (kill_within > 0) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    Random dice = {(uint64_t)now.tv_nsec + (uint64_t)me * 1000003};
-    const long in = 1 + (long)random_below(&dice, (uint64_t)kill_within);
-    printf("PE %d: %ld us\n", me, in), fflush(stdout);
-    const struct itimerval timer = {.it_value = {.tv_sec = in / 1000000, .tv_usec = in % 1000000}};
-    CHECK_EQ(setitimer(ITIMER_REAL, &timer, NULL), 0);
-  }
+  struct sigaction action = {.sa_flags = (int)SA_RESETHAND};
+  action.sa_handler = die;
+  CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+  if (kill_within > 0) die_within(kill_within);
   for (long n = 0; n < epochs; ++n) {
     for (int t = 0; t < kTables; ++t) {
       if (epoch[t] > epoch[1 - t]) continue; /* it has been persisted already */

@@ -8,15 +8,22 @@
  * What is there at the beginning must be one epoch, and none of what came after it. */
 #include "kv_check.h"
 
-enum { kTables = 2, kKeys = 75, kMostValue = 3000 };
+enum { kTables = 2, kKeys = 75, kKeyBytes = 48, kMostValue = 3000 };
 
 static shmemx_kv_t tables[kTables];
 static int me, npes;
 
-static uint64_t odd_hash(const void* key, size_t n) { return n + *(const unsigned char*)key; }
+/* As of a program whose keys all have one length, which it does not look at.  It differs from others only by
+ * what it makes of the last bytes. */
+static uint64_t odd_hash(const void* key, size_t n) {
+  CHECK_EQ(n, kKeyBytes);
+  uint64_t sum = 0;
+  for (size_t i = kKeyBytes - 8; i < kKeyBytes; ++i) sum = sum * 31 + ((const unsigned char*)key)[i];
+  return sum;
+}
 
 static shmemx_kv_options_t options_of(int t) {
-  return (shmemx_kv_options_t){.key_bytes = 48,
+  return (shmemx_kv_options_t){.key_bytes = kKeyBytes,
                                .value_bytes = t == 0 ? 16 : kMostValue,
                                .capacity = 1000,
                                .name = t == 0 ? "slots" : "blocks"};

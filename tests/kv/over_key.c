@@ -5,7 +5,73 @@
 
 static int me, npes;
 
-/* PE 0 changes the element, of which all bytes are the same; the others read it, one or several at once. */
+typedef struct {
+  shmemx_kv_t kv;
+  size_t key_bytes, bytes; /* of the value, which is to lie where the key is */
+} Asked;
+
+static void get_now(Asked asked, unsigned char* value, size_t* n) {
+  CHECK_EQ(shmemx_kv_get(asked.kv, value, asked.key_bytes, value, asked.bytes, n), SHMEMX_KV_OK);
+}
+static void get_wait(Asked asked, unsigned char* value, size_t* n) {
+  CHECK_EQ(shmemx_kv_get_wait(asked.kv, value, asked.key_bytes, value, asked.bytes, n), SHMEMX_KV_OK);
+}
+/* The same key twice. */
+static void get_batch(Asked asked, unsigned char* value, size_t* n) {
+  size_t both[2];
+  memcpy(value + asked.key_bytes, value, asked.key_bytes);
+  CHECK_EQ(shmemx_kv_get_batch(asked.kv, 2, value, asked.key_bytes, value, asked.bytes, both, NULL),
+           SHMEMX_KV_OK);
+  for (size_t k = 1; k < asked.bytes; ++k) CHECK_AT(value + asked.bytes, k, value[asked.bytes]);
+  CHECK_EQ(both[1], asked.bytes);
+  *n = both[0];
+}
+static void get_batch_nbi(Asked asked, unsigned char* value, size_t* n) {
+  int status[2];
+  size_t both[2];
+  shmemx_kv_request_t request;
+  memcpy(value + asked.key_bytes, value, asked.key_bytes);
+  shmemx_kv_get_batch_nbi(asked.kv, 2, value, asked.key_bytes, value, asked.bytes, both, status, &request);
+  shmemx_kv_request_wait(&request);
+  for (int i = 0; i < 2; ++i) CHECK_AT(status, i, SHMEMX_KV_OK);
+  *n = both[0];
+}
+static void get_nbi(Asked asked, unsigned char* value, size_t* n) {
+  int status;
+  shmemx_kv_get_nbi(asked.kv, value, asked.key_bytes, value, asked.bytes, n, &status);
+  shmemx_kv_quiet(asked.kv);
+  CHECK_EQ(status, SHMEMX_KV_OK);
+}
+static void get_nbr(Asked asked, unsigned char* value, size_t* n) {
+  int status;
+  shmemx_kv_request_t request;
+  shmemx_kv_get_nbr(asked.kv, value, asked.key_bytes, value, asked.bytes, n, &status, &request);
+  shmemx_kv_request_wait(&request);
+  CHECK_EQ(status, SHMEMX_KV_OK);
+}
+static shmemx_kv_call_t call_of(Asked asked, unsigned char* value) {
+  return (shmemx_kv_call_t){
+      .call = SHMEMX_KV_GET, .key = value, .key_bytes = asked.key_bytes, .old = value, .room = asked.bytes};
+}
+static void get_in_batch(Asked asked, unsigned char* value, size_t* n) {
+  shmemx_kv_call_t call = call_of(asked, value);
+  CHECK_EQ(shmemx_kv_batch(asked.kv, 1, &call), SHMEMX_KV_OK);
+  *n = call.old_bytes;
+}
+static void get_in_batch_nbi(Asked asked, unsigned char* value, size_t* n) {
+  shmemx_kv_call_t call = call_of(asked, value);
+  shmemx_kv_request_t request;
+  shmemx_kv_batch_nbi(asked.kv, 1, &call, &request);
+  shmemx_kv_request_wait(&request);
+  CHECK_EQ(call.status, SHMEMX_KV_OK);
+  *n = call.old_bytes;
+}
+
+static void (*const gets[])(Asked, unsigned char*, size_t*) = {
+    get_now, get_wait, get_batch, get_batch_nbi, get_nbi, get_nbr, get_in_batch, get_in_batch_nbi};
+enum { kGets = sizeof gets / sizeof *gets };
+
+/* PE 0 changes the element, of which all bytes are the same; the others read it in all ways. */
 static void test_over_key(size_t bytes, int times) {
   shmemx_kv_t kv = table_of(48, bytes, 64);
   const Key key = key_of(0, 17);
@@ -19,20 +85,13 @@ static void test_over_key(size_t bytes, int times) {
   }
   for (int i = 0; i < times && me != 0; ++i) {
     size_t n = 0;
+    check_context("get number %d", i % kGets);
     memcpy(value, key.text, key.n);
-    if (i % 4 < 3) {
-      CHECK_FOR(i,
-                i % 4 < 2 ? shmemx_kv_get(kv, value, key.n, value, bytes, &n)
-                          : shmemx_kv_get_wait(kv, value, key.n, value, bytes, &n),
-                SHMEMX_KV_OK);
-      CHECK_EQ(n, bytes);
-    } else {
-      memcpy(value + key.n, key.text, key.n);
-      CHECK_FOR(i, shmemx_kv_get_batch(kv, 2, value, key.n, value, bytes, NULL, NULL), SHMEMX_KV_OK);
-      for (size_t k = 1; k < bytes; ++k) CHECK_AT(value + bytes, k, value[bytes]);
-    }
+    gets[i % kGets]((Asked){kv, key.n, bytes}, value, &n);
+    CHECK_EQ(n, bytes);
     for (size_t k = 1; k < bytes; ++k) CHECK_AT(value, k, value[0]);
   }
+  check_context("%s", "");
   if (me != 0) shmem_int_atomic_inc(ended, 0);
   shmem_barrier_all();
   shmemx_kv_destroy(kv);
@@ -43,9 +102,9 @@ static void test_over_key(size_t bytes, int times) {
 int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
-  test_over_key(40, rounds(3000, 100));
-  test_over_key(2000, rounds(3000, 100));
-  test_over_key(20000, rounds(300, 30));
+  test_over_key(40, rounds(6000, 200));
+  test_over_key(2000, rounds(6000, 200));
+  test_over_key(20000, rounds(800, 80));
   shmem_finalize();
   return 0;
 }

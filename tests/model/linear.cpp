@@ -11,9 +11,9 @@
 namespace shm::linear {
 namespace {
 
-constexpr const char* kNames[kKinds] = {
+constexpr const char* kNames[kKinds + 1] = {
     "put",    "insert", "update", "insert_or_update", "get_or_insert", "exchange", "get", "contains",
-    "remove", "take",   "add",    "upsert",           "compare_swap"};
+    "remove", "take",   "add",    "upsert",           "compare_swap",  "clear"};
 constexpr const char* kOutcomes[] = {"done", "not found", "exists", "mismatch", "inserted"};
 
 bool same_answer(const Operation& a, const Operation& b) {
@@ -231,7 +231,8 @@ Operation apply(const Operation& operation, State& state) {
   const bool was_there = state.there;
   const bool makes =
       (stores(operation.kind) && operation.kind != Kind::update) || operation.kind == Kind::upsert;
-  answer.outcome = was_there || makes ? Outcome::done : Outcome::not_found;
+  const bool is_done = was_there || makes || operation.kind == Kind::clear;
+  answer.outcome = is_done ? Outcome::done : Outcome::not_found;
   answer.seen = {};
   if (answer.outcome == Outcome::not_found) return answer;
   switch (operation.kind) {
@@ -254,6 +255,7 @@ Operation apply(const Operation& operation, State& state) {
       state = {};
       break;
     case Kind::contains: break;
+    case Kind::clear:
     case Kind::remove: state = {}; break;
     case Kind::upsert:
       if (!was_there) state = {true, {0, kUpserted}};

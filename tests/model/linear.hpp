@@ -43,9 +43,10 @@ enum class Kind : std::uint8_t {
   take,
   add,
   upsert,
-  compare_swap
+  compare_swap,
+  clear  // nothing is there afterwards; it does not say whether something was
 };
-inline constexpr int kKinds = 13;
+inline constexpr int kKinds = 13;  // but clear
 
 /// Whether it brings a whole value; and whether it gives the one that was there.
 constexpr bool stores(Kind kind) { return kind <= Kind::exchange; }

@@ -146,6 +146,31 @@ TEST(Linear, RemovedAndStillThere) {
   EXPECT_FALSE(all.ok(kSeven));
 }
 
+// Whether there was anything or not.
+TEST(Linear, ClearedAndStillThere) {
+  Maker all;
+  all.add(Kind::clear, 1, 2);
+  EXPECT_TRUE(all.ok());
+  all.add(Kind::contains, 3, 4);
+  EXPECT_FALSE(all.ok(kSeven));
+  all.history[1].outcome = Outcome::not_found;
+  EXPECT_TRUE(all.ok(kSeven));
+}
+
+// What a scan that has not met a key says, and one that has met it twice.
+TEST(Linear, AbsentAtSomeInstant) {
+  Maker all;
+  all.get({7, 7}, 1, 4);
+  all.add(Kind::contains, 1, 8, Outcome::not_found);
+  all.get({7, 7}, 5, 8);
+  for (Operation& operation : all.history) operation.thread = 1;
+  EXPECT_FALSE(all.ok(kSeven));
+  all.add(Kind::remove, 2, 3).thread = 2;
+  EXPECT_FALSE(all.ok(kSeven));
+  all.write(Kind::insert, 7, 6, 7).thread = 2;
+  EXPECT_TRUE(all.ok(kSeven));
+}
+
 TEST(Linear, SwapOfWhatWasNotThere) {
   Maker all;
   all.swap(5, 6, 5, 1, 2);
