@@ -13,7 +13,8 @@ HEAD = """# Environment variables
 
 This page is written by `tools/environment_page.py` from `src/base/env.def`. `shmem_info` prints the same, with the values in force
 on this machine. A value that is not allowed ends the program with a line that says what is. A flag is off for `0`, `off`, `no` and
-`false`, and on for anything else. Where "any" is the value, a variable that is set is on, whatever it is set to.
+`false`, and on for anything else. Where "any" is the value, a variable that is set is on, whatever it is set to. Where the
+values are "0, 1 or full", 0 may be written as `off`, `no` or `false`, and 1 as `on`, `yes` or `true`, and nothing else is allowed.
 Under `oshrun` set a variable in the environment, or with `-x NAME=VALUE`.
 """
 FOREIGN_HEAD = """

@@ -43,8 +43,18 @@ bool parse(bool& out, std::string_view text, std::string& rule) {
   return true;
 }
 
-bool parse(Checks& out, std::string_view text) {
-  out = text == "full" ? Checks::full : is_on(text) ? Checks::usual : Checks::least;
+// Unlike a Flag, it has no value for words that are not known: who mistypes "full" would go without.
+bool parse(Checks& out, std::string_view text, std::string& rule) {
+  static constexpr std::string_view kOn[] = {"1", "on", "yes", "true"};
+  rule = "0 (off, no, false), 1 (on, yes, true) or full";
+  if (text == "full")
+    out = Checks::full;
+  else if (!is_on(text))
+    out = Checks::least;
+  else if (std::ranges::find(kOn, text) != std::end(kOn))
+    out = Checks::usual;
+  else
+    return false;
   return true;
 }
 
@@ -120,7 +130,9 @@ bool read_Switch(bool& out, const char* t, const char*, std::string&) {
   return true;
 }
 bool read_Flag(bool& out, const char* t, const char* d, std::string& r) { return parse(out, t ? t : d, r); }
-bool read_Level(Checks& out, const char* t, const char* d, std::string&) { return parse(out, t ? t : d); }
+bool read_Level(Checks& out, const char* t, const char* d, std::string& r) {
+  return parse(out, t ? t : d, r);
+}
 bool read_Size(Env::Size& out, const char* t, const char* d, std::string& r) {
   return parse(out, t ? t : d, r);
 }

@@ -143,13 +143,30 @@ TEST_F(EnvRead, ZeroAndItsNamesMeanOff) {
     environment.set("SHMEM_CHECKS", off);
     EXPECT_EQ(read().checks, Checks::least) << off;
   }
-  for (const char* on : {"1", "on", "yes", "y"}) {
+  for (const char* on : {"1", "on", "yes", "true"}) {
     environment.set("SHMEM_CHECKS", on);
     EXPECT_EQ(read().checks, Checks::usual) << on;
   }
   environment.set("SHMEM_CHECKS", "full");
   EXPECT_EQ(read().checks, Checks::full);
   EXPECT_THAT(read().describe(), HasSubstr("SHMEM_CHECKS=full\n"));
+}
+
+// Who means "full" and mistypes it must not believe that everything was looked at.
+TEST_F(EnvRead, RefusesOtherLevelsOfChecks) {
+  for (const char* text : {"ful", "fulll", "Full", "FULL", "full ", "2", "-1", "y", "usual", "ON"})
+    EXPECT_THAT(refusal("SHMEM_CHECKS", text),
+                ::testing::EndsWith("allowed is 0 (off, no, false), 1 (on, yes, true) or full"));
+}
+
+// Flags are on for whatever is not one of the words for off.
+TEST_F(EnvRead, FlagsAreOnForOtherWords) {
+  for (const char* on : {"1", "y", "Full"}) {
+    environment.set("SHMEM_STATS", on);
+    EXPECT_TRUE(read().stats) << on;
+  }
+  environment.set("SHMEM_STATS", "off");
+  EXPECT_FALSE(read().stats);
 }
 
 // Of the specification's own: their value is "any".
