@@ -147,6 +147,10 @@ typedef struct {
 #define _SHMEM_REDUCE_SYNC_SIZE          SHMEM_REDUCE_SYNC_SIZE
 #define _SHMEM_REDUCE_MIN_WRKDATA_SIZE   SHMEM_REDUCE_MIN_WRKDATA_SIZE
 
+/* Not in the specification, for compatibility: programs written with Open MPI's have them. */
+#define _SHMEM_ALLTOALL_SYNC_SIZE        SHMEM_ALLTOALL_SYNC_SIZE
+#define _SHMEM_ALLTOALLS_SYNC_SIZE       SHMEM_ALLTOALLS_SYNC_SIZE
+
 /* ---- Functions ---------------------------------------------------------------------------------------- */
 
 #include "shmem/functions.h"
@@ -202,6 +206,8 @@ ATOLL_FUNCS_DEPRECATED(ATOLL_DECLARE_OLD_F_)
 ATOLL_OPS_DEPRECATED(ATOLL_ROW_OLD_)
 ATOLL_OPS_EXTRA_AMO(ATOLL_ROW_OLD_)
 ATOLL_OPS_EXTRA_WAIT(ATOLL_ROW_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_ROW_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_ROW_CTX_)
 ATOLL_SIZED_DEPRECATED(ATOLL_SIZED_ROW_OLD_)
 
 #ifdef __cplusplus

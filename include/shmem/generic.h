@@ -34,6 +34,8 @@ extern "C++" {
 
 ATOLL_OPS_CTX(ATOLL_OVERLOADS_)
 ATOLL_OPS_CTX(ATOLL_OVERLOADS_CTX_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_OVERLOADS_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_OVERLOADS_CTX_)
 ATOLL_OVERLOADS_(WAIT, _test, TEST)
 ATOLL_OPS_WAIT_MANY(ATOLL_OVERLOADS_)
 ATOLL_OPS_EXTRA_WAIT(ATOLL_OVERLOADS_)
@@ -182,12 +184,12 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 #define shmem_atomic_inc(...)                  ATOLL_GENERIC_CTX_(AMO, _atomic_inc, __VA_ARGS__)
 #define shmem_atomic_fetch_add(...)            ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_add, __VA_ARGS__)
 #define shmem_atomic_add(...)                  ATOLL_GENERIC_CTX_(AMO, _atomic_add, __VA_ARGS__)
-#define shmem_atomic_fetch_and(...)            ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_and, __VA_ARGS__)
-#define shmem_atomic_and(...)                  ATOLL_GENERIC_CTX_(BITWISE, _atomic_and, __VA_ARGS__)
-#define shmem_atomic_fetch_or(...)             ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_or, __VA_ARGS__)
-#define shmem_atomic_or(...)                   ATOLL_GENERIC_CTX_(BITWISE, _atomic_or, __VA_ARGS__)
-#define shmem_atomic_fetch_xor(...)            ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_xor, __VA_ARGS__)
-#define shmem_atomic_xor(...)                  ATOLL_GENERIC_CTX_(BITWISE, _atomic_xor, __VA_ARGS__)
+#define shmem_atomic_fetch_and(...)            ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_and, __VA_ARGS__)
+#define shmem_atomic_and(...)                  ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_and, __VA_ARGS__)
+#define shmem_atomic_fetch_or(...)             ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_or, __VA_ARGS__)
+#define shmem_atomic_or(...)                   ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_or, __VA_ARGS__)
+#define shmem_atomic_fetch_xor(...)            ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_xor, __VA_ARGS__)
+#define shmem_atomic_xor(...)                  ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_xor, __VA_ARGS__)
 
 /* Atomics whose result arrives later. */
 #define shmem_atomic_fetch_nbi(...)            ATOLL_GENERIC_CTX_(AMO_EXT, _atomic_fetch_nbi, __VA_ARGS__)
@@ -195,9 +197,9 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 #define shmem_atomic_compare_swap_nbi(...)     ATOLL_GENERIC_CTX_(AMO, _atomic_compare_swap_nbi, __VA_ARGS__)
 #define shmem_atomic_fetch_inc_nbi(...)        ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_inc_nbi, __VA_ARGS__)
 #define shmem_atomic_fetch_add_nbi(...)        ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_add_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_and_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_and_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_or_nbi(...)         ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_or_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_xor_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_xor_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_and_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_and_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_or_nbi(...)         ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_or_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_xor_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_xor_nbi, __VA_ARGS__)
 
 /* Point-to-point synchronization. */
 #define shmem_wait_until(...)                  ATOLL_GENERIC_(WAIT, _wait_until, __VA_ARGS__)

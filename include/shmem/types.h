@@ -119,6 +119,21 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(int32,     int32_t,            __VA_ARGS__) \
   X(int64,     int64_t,            __VA_ARGS__)
 
+/* Not in the specification, for compatibility: the types that Open MPI takes as well, 3 rows.  Among these a
+ * compiler knows int and long as int32_t and int64_t. */
+#define ATOLL_TYPES_BITWISE_EXTRA(X, ...)       \
+  X(int,       int,                __VA_ARGS__) \
+  X(long,      long,               __VA_ARGS__) \
+  X(longlong,  long long,          __VA_ARGS__)
+
+#define ATOLL_DISTINCT_BITWISE_EXTRA(X, ...)    \
+  X(longlong,  long long,          __VA_ARGS__)
+
+/* What the generics of the bitwise families select from. */
+#define ATOLL_DISTINCT_BITWISE_ALL(X, ...)      \
+  ATOLL_DISTINCT_BITWISE(X, __VA_ARGS__)        \
+  ATOLL_DISTINCT_BITWISE_EXTRA(X, __VA_ARGS__)
+
 /* ---- Team reductions and scans (Table 10) ------------------------------------------------------------- */
 
 /* 14 rows.  Used by: and_reduce or_reduce xor_reduce. */
