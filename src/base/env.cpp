@@ -12,9 +12,6 @@
 namespace shm {
 namespace {
 
-// The specification keeps the old SMA_ names of these alive; SHMEM_ wins when both are set (section 8).
-constexpr std::string_view kLegacyNames[] = {"VERSION", "INFO", "DEBUG", "SYMMETRIC_SIZE"};
-
 // The variable that SHMEM_<name> has its value from; "": neither this one nor another name of it is set.  Set
 // to nothing counts as unset, but where `nothing` is a value, too.
 std::string source_of(std::string_view name, bool nothing) {
@@ -22,7 +19,7 @@ std::string source_of(std::string_view name, bool nothing) {
     return (nothing ? std::getenv(variable.c_str()) : value_unless_empty(variable.c_str())) != nullptr;
   };
   if (std::string ours = std::string("SHMEM_").append(name); is_set(ours)) return ours;
-  if (std::ranges::find(kLegacyNames, name) != std::end(kLegacyNames)) {
+  if (has_old_name(name)) {  // SHMEM_ wins when both are set (section 8)
     if (std::string legacy = std::string("SMA_").append(name); is_set(legacy)) return legacy;
   }
   return foreign_variable(name);
