@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-// clang-format off
+/* clang-format off */
 
 #define PSHMEM_DECLARE_F_(RET, NAME, PARAMS, ARGS) \
   ATOLL_API RET p##NAME PARAMS;
@@ -52,7 +52,7 @@ ATOLL_OPS_EXTRA_CTX(PSHMEM_ROW_)
 ATOLL_OPS_EXTRA_CTX(PSHMEM_ROW_CTX_)
 ATOLL_SIZED_DEPRECATED(PSHMEM_SIZED_ROW_)
 
-// clang-format on
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atoll OpenSHMEM: the OpenSHMEM 1.6 interface for C99 and later and for C++17 and later.
+/* Atoll OpenSHMEM: the OpenSHMEM 1.6 interface for C99 and later and for C++17 and later.  C89 and C++98
+ * have it without shmem/generic.h, where the compiler has long long and variadic macros.
  *
  * This file holds the constants and handles.  The functions come from tables:
  *
@@ -36,7 +37,7 @@
 #define ATOLL_DEPRECATED
 #endif
 
-// clang-format off
+/* clang-format off */
 
 /* ---- Versions and names ------------------------------------------------------------------------------- */
 
@@ -214,7 +215,7 @@ ATOLL_SIZED_DEPRECATED(ATOLL_SIZED_ROW_OLD_)
 }
 #endif
 
-// clang-format on
+/* clang-format on */
 
 #ifndef SHMEM_NO_GENERICS
 #include "shmem/generic.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The names without a type, such as shmem_put: _Generic macros in C11 and later, overloads in C++.
+/* The names without a type, such as shmem_put: _Generic macros since C11, overloads since C++11.
  *
  * The type is that of the first pointer, which a context or team may precede.  Anything else is an error at
  * compile time that names shmem_generic_has_no_such_type_ (C) or lists the overloads (C++).
@@ -9,14 +9,14 @@
 #ifndef ATOLL_GENERIC_H
 #define ATOLL_GENERIC_H
 
-#ifdef __cplusplus
+#if defined(__cplusplus) && __cplusplus >= 201103L
 
 /* ---- C++: overloads, an extension --------------------------------------------------------------------- */
 
 /* A program may have included shmem.h inside of extern "C". */
 extern "C++" {
 
-// clang-format off
+/* clang-format off */
 
 #define ATOLL_OVERLOAD_(NAME, T, OP, RET, PARAMS, ...) \
   inline RET(T) shmem##OP(PARAMS(T)) { return shmem_##NAME##OP(__VA_ARGS__); }
@@ -76,7 +76,7 @@ ATOLL_OPS_OLD_AMO(ATOLL_OVERLOADS_OLD_)
   }
 ATOLL_DISTINCT_WAIT(ATOLL_OVERLOAD_WAIT_, )
 
-// clang-format on
+/* clang-format on */
 
 inline int shmem_sync_overload_(shmem_team_t team) { return shmem_team_sync(team); }
 inline void shmem_sync_overload_(int PE_start, int logPE_stride, int PE_size, long* pSync) {
@@ -113,7 +113,7 @@ struct shmem_generic_has_no_such_type_ {
 };
 int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argument, ...);
 
-// clang-format off
+/* clang-format off */
 
 /* The first two arguments; the caller adds a zero for the case that there is no more. */
 #define ATOLL_ARG1_(FIRST, ...)           FIRST
@@ -243,7 +243,7 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 #define shmem_fadd(...)                        ATOLL_GENERIC_(OLD_AMO, _fadd, __VA_ARGS__)
 #define shmem_add(...)                         ATOLL_GENERIC_(OLD_AMO, _add, __VA_ARGS__)
 
-// clang-format on
+/* clang-format on */
 
 #endif
 

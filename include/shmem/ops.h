@@ -21,7 +21,7 @@
 
 #include "types.h"
 
-// clang-format off
+/* clang-format off */
 
 /* ---- With a type, implicit and explicit context ------------------------------------------------------- */
 
@@ -396,6 +396,6 @@
                                          int logPE_stride, int PE_size, T* pWrk, long* pSync
 #define ATOLL_ARGS_ACTIVE_REDUCE         dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync
 
-// clang-format on
+/* clang-format on */
 
 #endif

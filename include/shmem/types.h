@@ -22,7 +22,7 @@
 __extension__ typedef double _Complex shmem_complexd_;
 __extension__ typedef float _Complex shmem_complexf_;
 
-// clang-format off
+/* clang-format off */
 
 /* ---- Remote memory access ----------------------------------------------------------------------------- */
 
@@ -247,6 +247,6 @@ __extension__ typedef float _Complex shmem_complexf_;
   ATOLL_DISTINCT_AMO(X, __VA_ARGS__)               \
   ATOLL_DISTINCT_SHORT(X, __VA_ARGS__)
 
-// clang-format on
+/* clang-format on */
 
 #endif
