@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// clang-format off
+/* clang-format off */
 
 #define PSHMEMX_DECLARE_(NAME, T, OP, RET, PARAMS) \
   ATOLL_API RET(T) pshmemx_##NAME##OP(PARAMS(T)); \
@@ -25,7 +25,7 @@ extern "C" {
 SHMEMX_OPS(PSHMEMX_ROW_)
 SHMEMX_FUNCS(PSHMEMX_DECLARE_F_)
 
-// clang-format on
+/* clang-format on */
 
 #ifdef __cplusplus
 }

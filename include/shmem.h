@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atoll OpenSHMEM: the OpenSHMEM 1.6 interface for C99 and later and for C++17 and later.
+/* Atoll OpenSHMEM: the OpenSHMEM 1.6 interface for C99 and later and for C++17 and later.  C89 and C++98
+ * have it without shmem/generic.h, where the compiler has long long and variadic macros.
  *
  * This file holds the constants and handles.  The functions come from tables:
  *
@@ -36,7 +37,7 @@
 #define ATOLL_DEPRECATED
 #endif
 
-// clang-format off
+/* clang-format off */
 
 /* ---- Versions and names ------------------------------------------------------------------------------- */
 
@@ -147,6 +148,10 @@ typedef struct {
 #define _SHMEM_REDUCE_SYNC_SIZE          SHMEM_REDUCE_SYNC_SIZE
 #define _SHMEM_REDUCE_MIN_WRKDATA_SIZE   SHMEM_REDUCE_MIN_WRKDATA_SIZE
 
+/* Not in the specification, for compatibility: programs written with Open MPI's have them. */
+#define _SHMEM_ALLTOALL_SYNC_SIZE        SHMEM_ALLTOALL_SYNC_SIZE
+#define _SHMEM_ALLTOALLS_SYNC_SIZE       SHMEM_ALLTOALLS_SYNC_SIZE
+
 /* ---- Functions ---------------------------------------------------------------------------------------- */
 
 #include "shmem/functions.h"
@@ -202,13 +207,15 @@ ATOLL_FUNCS_DEPRECATED(ATOLL_DECLARE_OLD_F_)
 ATOLL_OPS_DEPRECATED(ATOLL_ROW_OLD_)
 ATOLL_OPS_EXTRA_AMO(ATOLL_ROW_OLD_)
 ATOLL_OPS_EXTRA_WAIT(ATOLL_ROW_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_ROW_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_ROW_CTX_)
 ATOLL_SIZED_DEPRECATED(ATOLL_SIZED_ROW_OLD_)
 
 #ifdef __cplusplus
 }
 #endif
 
-// clang-format on
+/* clang-format on */
 
 #ifndef SHMEM_NO_GENERICS
 #include "shmem/generic.h"

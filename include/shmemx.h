@@ -11,7 +11,7 @@
 #include "shmem/remote.h"
 #include "shmem/stats.h"
 
-// clang-format off
+/* clang-format off */
 
 /* ---- Maximum and minimum of a word -------------------------------------------------------------------- */
 
@@ -183,7 +183,7 @@ SHMEMX_FUNCS(ATOLL_DECLARE_F_)
 /* ---- Names without a type, as in shmem/generic.h ------------------------------------------------------ */
 
 #ifndef SHMEM_NO_GENERICS
-#ifdef __cplusplus
+#if defined(__cplusplus) && __cplusplus >= 201103L
 
 extern "C++" {
 
@@ -215,6 +215,6 @@ SHMEMX_OPS(SHMEMX_OVERLOADS_)
 #endif
 #endif
 
-// clang-format on
+/* clang-format on */
 
 #endif

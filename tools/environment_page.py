@@ -13,15 +13,19 @@ HEAD = """# Environment variables
 
 This page is written by `tools/environment_page.py` from `src/base/env.def`. `shmem_info` prints the same, with the values in force
 on this machine. A value that is not allowed ends the program with a line that says what is. A flag is off for `0`, `off`, `no` and
-`false`, and on for anything else. Where "any" is the value, a variable that is set is on, whatever it is set to.
+`false`, and on for anything else. Where "any" is the value, a variable that is set is on, whatever it is set to. Where the
+values are "0, 1 or full", 0 may be written as `off`, `no` or `false`, and 1 as `on`, `yes` or `true`, and nothing else is allowed.
 Under `oshrun` set a variable in the environment, or with `-x NAME=VALUE`.
+
+A name that begins with `SHMEM_` or `SMA_` and is at most two typing errors away from one that counts is misspelt, as likely as not:
+PE 0 says so in a line, once. Of names that are farther from all of them nothing is said: scripts, tools and programs have variables
+of their own that begin so, and a line about each, in every job, would hide those that matter.
 """
 FOREIGN_HEAD = """
 ## Names of other implementations
 
 None of these is ignored in silence: PE 0 says once whether it counts, and what to use instead. A name that begins with
-`SHMEM_` means the same with `SMA_`. Other variables of other implementations are not known, and nothing is said of them,
-unless their name is close to one of Atoll's.
+`SHMEM_` means the same with `SMA_`.
 
 | variable | of | here |
 |---|---|---|

@@ -35,7 +35,7 @@ concept swappable_type = false ATOLL_DISTINCT_AMO_EXT(SHMEM_HPP_OR_, T);
 
 /// Words for and, or, xor.
 template <class T>
-concept bitwise_type = false ATOLL_DISTINCT_BITWISE(SHMEM_HPP_OR_, T);
+concept bitwise_type = false ATOLL_DISTINCT_BITWISE_ALL(SHMEM_HPP_OR_, T);
 
 /// Words for wait_until and test.
 template <class T>

@@ -9,7 +9,7 @@
 #ifndef ATOLL_FUNCTIONS_H
 #define ATOLL_FUNCTIONS_H
 
-// clang-format off
+/* clang-format off */
 
 #define ATOLL_FUNCS(F) \
   ATOLL_FUNCS_SETUP(F) ATOLL_FUNCS_EXIT(F) ATOLL_FUNCS_MEMORY(F) ATOLL_FUNCS_TEAM(F) \
@@ -145,6 +145,6 @@
 #define ATOLL_FUNCS_OLD_WAIT(F)                                                                        \
   F(void, shmem_wait,                (long* ivar, long cmp_value), (ivar, cmp_value))
 
-// clang-format on
+/* clang-format on */
 
 #endif

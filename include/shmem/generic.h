@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The names without a type, such as shmem_put: _Generic macros in C11 and later, overloads in C++.
+/* The names without a type, such as shmem_put: _Generic macros since C11, overloads since C++11.
  *
  * The type is that of the first pointer, which a context or team may precede.  Anything else is an error at
  * compile time that names shmem_generic_has_no_such_type_ (C) or lists the overloads (C++).
@@ -9,14 +9,14 @@
 #ifndef ATOLL_GENERIC_H
 #define ATOLL_GENERIC_H
 
-#ifdef __cplusplus
+#if defined(__cplusplus) && __cplusplus >= 201103L
 
 /* ---- C++: overloads, an extension --------------------------------------------------------------------- */
 
 /* A program may have included shmem.h inside of extern "C". */
 extern "C++" {
 
-// clang-format off
+/* clang-format off */
 
 #define ATOLL_OVERLOAD_(NAME, T, OP, RET, PARAMS, ...) \
   inline RET(T) shmem##OP(PARAMS(T)) { return shmem_##NAME##OP(__VA_ARGS__); }
@@ -34,6 +34,8 @@ extern "C++" {
 
 ATOLL_OPS_CTX(ATOLL_OVERLOADS_)
 ATOLL_OPS_CTX(ATOLL_OVERLOADS_CTX_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_OVERLOADS_)
+ATOLL_OPS_EXTRA_CTX(ATOLL_OVERLOADS_CTX_)
 ATOLL_OVERLOADS_(WAIT, _test, TEST)
 ATOLL_OPS_WAIT_MANY(ATOLL_OVERLOADS_)
 ATOLL_OPS_EXTRA_WAIT(ATOLL_OVERLOADS_)
@@ -74,7 +76,7 @@ ATOLL_OPS_OLD_AMO(ATOLL_OVERLOADS_OLD_)
   }
 ATOLL_DISTINCT_WAIT(ATOLL_OVERLOAD_WAIT_, )
 
-// clang-format on
+/* clang-format on */
 
 inline int shmem_sync_overload_(shmem_team_t team) { return shmem_team_sync(team); }
 inline void shmem_sync_overload_(int PE_start, int logPE_stride, int PE_size, long* pSync) {
@@ -111,7 +113,7 @@ struct shmem_generic_has_no_such_type_ {
 };
 int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argument, ...);
 
-// clang-format off
+/* clang-format off */
 
 /* The first two arguments; the caller adds a zero for the case that there is no more. */
 #define ATOLL_ARG1_(FIRST, ...)           FIRST
@@ -182,12 +184,12 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 #define shmem_atomic_inc(...)                  ATOLL_GENERIC_CTX_(AMO, _atomic_inc, __VA_ARGS__)
 #define shmem_atomic_fetch_add(...)            ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_add, __VA_ARGS__)
 #define shmem_atomic_add(...)                  ATOLL_GENERIC_CTX_(AMO, _atomic_add, __VA_ARGS__)
-#define shmem_atomic_fetch_and(...)            ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_and, __VA_ARGS__)
-#define shmem_atomic_and(...)                  ATOLL_GENERIC_CTX_(BITWISE, _atomic_and, __VA_ARGS__)
-#define shmem_atomic_fetch_or(...)             ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_or, __VA_ARGS__)
-#define shmem_atomic_or(...)                   ATOLL_GENERIC_CTX_(BITWISE, _atomic_or, __VA_ARGS__)
-#define shmem_atomic_fetch_xor(...)            ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_xor, __VA_ARGS__)
-#define shmem_atomic_xor(...)                  ATOLL_GENERIC_CTX_(BITWISE, _atomic_xor, __VA_ARGS__)
+#define shmem_atomic_fetch_and(...)            ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_and, __VA_ARGS__)
+#define shmem_atomic_and(...)                  ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_and, __VA_ARGS__)
+#define shmem_atomic_fetch_or(...)             ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_or, __VA_ARGS__)
+#define shmem_atomic_or(...)                   ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_or, __VA_ARGS__)
+#define shmem_atomic_fetch_xor(...)            ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_xor, __VA_ARGS__)
+#define shmem_atomic_xor(...)                  ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_xor, __VA_ARGS__)
 
 /* Atomics whose result arrives later. */
 #define shmem_atomic_fetch_nbi(...)            ATOLL_GENERIC_CTX_(AMO_EXT, _atomic_fetch_nbi, __VA_ARGS__)
@@ -195,9 +197,9 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 #define shmem_atomic_compare_swap_nbi(...)     ATOLL_GENERIC_CTX_(AMO, _atomic_compare_swap_nbi, __VA_ARGS__)
 #define shmem_atomic_fetch_inc_nbi(...)        ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_inc_nbi, __VA_ARGS__)
 #define shmem_atomic_fetch_add_nbi(...)        ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_add_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_and_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_and_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_or_nbi(...)         ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_or_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_xor_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_xor_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_and_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_and_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_or_nbi(...)         ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_or_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_xor_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE_ALL, _atomic_fetch_xor_nbi, __VA_ARGS__)
 
 /* Point-to-point synchronization. */
 #define shmem_wait_until(...)                  ATOLL_GENERIC_(WAIT, _wait_until, __VA_ARGS__)
@@ -241,7 +243,7 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 #define shmem_fadd(...)                        ATOLL_GENERIC_(OLD_AMO, _fadd, __VA_ARGS__)
 #define shmem_add(...)                         ATOLL_GENERIC_(OLD_AMO, _add, __VA_ARGS__)
 
-// clang-format on
+/* clang-format on */
 
 #endif
 

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// clang-format off
+/* clang-format off */
 
 enum shmemx_kv_status {
   SHMEMX_KV_OK = 0,         /* done */
@@ -384,6 +384,6 @@ typedef struct {
 #define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F) SHMEMX_KV_FUNCS_TELLING(F) \
   SHMEMX_KV_FUNCS_REQUEST(F) SHMEMX_KV_FUNCS_BATCH_LATER(F) SHMEMX_KV_FUNCS_SCAN(F)
 
-// clang-format on
+/* clang-format on */
 
 #endif

@@ -21,7 +21,7 @@
 
 #include "types.h"
 
-// clang-format off
+/* clang-format off */
 
 /* ---- With a type, implicit and explicit context ------------------------------------------------------- */
 
@@ -160,8 +160,10 @@
 /* ---- Beyond the specification ------------------------------------------------------------------------- */
 
 /* Types that OpenSHMEM 1.6 leaves out of these families but that other implementations, and programs written
- * for them, accept: the old names of atomics on all AMO types, and short in all wait and test families. */
-#define ATOLL_OPS_EXTRA(ROW)  ATOLL_OPS_EXTRA_AMO(ROW) ATOLL_OPS_EXTRA_WAIT(ROW)
+ * for them, accept: the old names of atomics on all AMO types, and short in all wait and test families; with an
+ * implicit and an explicit context, bitwise atomics on int, long and long long, as Open MPI has them. */
+#define ATOLL_OPS_EXTRA(ROW)      ATOLL_OPS_EXTRA_AMO(ROW) ATOLL_OPS_EXTRA_WAIT(ROW)
+#define ATOLL_OPS_EXTRA_CTX(ROW)  ATOLL_OPS_EXTRA_BITWISE(ROW)
 
 #define ATOLL_OPS_EXTRA_AMO(ROW)                          \
   ROW(OLD_AMO_EXTRA, _fetch,             LOAD)            \
@@ -172,6 +174,17 @@
   ROW(OLD_AMO_EXTRA, _inc,               INC)             \
   ROW(OLD_AMO_EXTRA, _fadd,              FETCH_OP)        \
   ROW(OLD_AMO_EXTRA, _add,               STORE)
+
+#define ATOLL_OPS_EXTRA_BITWISE(ROW)                           \
+  ROW(BITWISE_EXTRA, _atomic_fetch_and,      FETCH_OP)        \
+  ROW(BITWISE_EXTRA, _atomic_and,            STORE)           \
+  ROW(BITWISE_EXTRA, _atomic_fetch_or,       FETCH_OP)        \
+  ROW(BITWISE_EXTRA, _atomic_or,             STORE)           \
+  ROW(BITWISE_EXTRA, _atomic_fetch_xor,      FETCH_OP)        \
+  ROW(BITWISE_EXTRA, _atomic_xor,            STORE)           \
+  ROW(BITWISE_EXTRA, _atomic_fetch_and_nbi,  FETCH_OP_NBI)    \
+  ROW(BITWISE_EXTRA, _atomic_fetch_or_nbi,   FETCH_OP_NBI)    \
+  ROW(BITWISE_EXTRA, _atomic_fetch_xor_nbi,  FETCH_OP_NBI)
 
 #define ATOLL_OPS_EXTRA_WAIT(ROW)                         \
   ROW(SHORT,   _wait_until_all,          WAIT_ALL)        \
@@ -383,6 +396,6 @@
                                          int logPE_stride, int PE_size, T* pWrk, long* pSync
 #define ATOLL_ARGS_ACTIVE_REDUCE         dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync
 
-// clang-format on
+/* clang-format on */
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef SHMEMX_REMOTE_H
 #define SHMEMX_REMOTE_H
 
-// clang-format off
+/* clang-format off */
 
 /* A job may have memory servers: processes that lend their memory (oshrun --memory-servers, SHMEM_MEMORY_SERVERS).
  * What a PE allocates there is private: other PEs cannot reach it, and it is no argument of a call that wants
@@ -54,6 +54,6 @@
   F(int, shmemx_pin, (const void* ptr, size_t bytes, int mode), (ptr, bytes, mode))          \
   F(void, shmemx_unpin, (const void* ptr, size_t bytes), (ptr, bytes))
 
-// clang-format on
+/* clang-format on */
 
 #endif

@@ -14,7 +14,7 @@
 #ifndef SHMEMX_STATS_H
 #define SHMEMX_STATS_H
 
-// clang-format off
+/* clang-format off */
 
 #define SHMEMX_STATS(X)                                                                                   \
   X(puts,             "puts issued")                                                                      \
@@ -91,6 +91,6 @@
   X(page_answered_packets, "of page_packets, those that left as all that went to that home before was answered") \
   X(page_old_packets, "of page_packets, those that left as they got old; the others had nothing before them")
 
-// clang-format on
+/* clang-format on */
 
 #endif

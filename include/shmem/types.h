@@ -22,7 +22,7 @@
 __extension__ typedef double _Complex shmem_complexd_;
 __extension__ typedef float _Complex shmem_complexf_;
 
-// clang-format off
+/* clang-format off */
 
 /* ---- Remote memory access ----------------------------------------------------------------------------- */
 
@@ -118,6 +118,21 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(ulonglong, unsigned long long, __VA_ARGS__) \
   X(int32,     int32_t,            __VA_ARGS__) \
   X(int64,     int64_t,            __VA_ARGS__)
+
+/* Not in the specification, for compatibility: the types that Open MPI takes as well, 3 rows.  Among these a
+ * compiler knows int and long as int32_t and int64_t. */
+#define ATOLL_TYPES_BITWISE_EXTRA(X, ...)       \
+  X(int,       int,                __VA_ARGS__) \
+  X(long,      long,               __VA_ARGS__) \
+  X(longlong,  long long,          __VA_ARGS__)
+
+#define ATOLL_DISTINCT_BITWISE_EXTRA(X, ...)    \
+  X(longlong,  long long,          __VA_ARGS__)
+
+/* What the generics of the bitwise families select from. */
+#define ATOLL_DISTINCT_BITWISE_ALL(X, ...)      \
+  ATOLL_DISTINCT_BITWISE(X, __VA_ARGS__)        \
+  ATOLL_DISTINCT_BITWISE_EXTRA(X, __VA_ARGS__)
 
 /* ---- Team reductions and scans (Table 10) ------------------------------------------------------------- */
 
@@ -232,6 +247,6 @@ __extension__ typedef float _Complex shmem_complexf_;
   ATOLL_DISTINCT_AMO(X, __VA_ARGS__)               \
   ATOLL_DISTINCT_SHORT(X, __VA_ARGS__)
 
-// clang-format on
+/* clang-format on */
 
 #endif

@@ -12,9 +12,6 @@
 namespace shm {
 namespace {
 
-// The specification keeps the old SMA_ names of these alive; SHMEM_ wins when both are set (section 8).
-constexpr std::string_view kLegacyNames[] = {"VERSION", "INFO", "DEBUG", "SYMMETRIC_SIZE"};
-
 // The variable that SHMEM_<name> has its value from; "": neither this one nor another name of it is set.  Set
 // to nothing counts as unset, but where `nothing` is a value, too.
 std::string source_of(std::string_view name, bool nothing) {
@@ -22,7 +19,7 @@ std::string source_of(std::string_view name, bool nothing) {
     return (nothing ? std::getenv(variable.c_str()) : value_unless_empty(variable.c_str())) != nullptr;
   };
   if (std::string ours = std::string("SHMEM_").append(name); is_set(ours)) return ours;
-  if (std::ranges::find(kLegacyNames, name) != std::end(kLegacyNames)) {
+  if (has_old_name(name)) {  // SHMEM_ wins when both are set (section 8)
     if (std::string legacy = std::string("SMA_").append(name); is_set(legacy)) return legacy;
   }
   return foreign_variable(name);
@@ -43,8 +40,18 @@ bool parse(bool& out, std::string_view text, std::string& rule) {
   return true;
 }
 
-bool parse(Checks& out, std::string_view text) {
-  out = text == "full" ? Checks::full : is_on(text) ? Checks::usual : Checks::least;
+// Unlike a Flag, it has no value for words that are not known: who mistypes "full" would go without.
+bool parse(Checks& out, std::string_view text, std::string& rule) {
+  static constexpr std::string_view kOn[] = {"1", "on", "yes", "true"};
+  rule = "0 (off, no, false), 1 (on, yes, true) or full";
+  if (text == "full")
+    out = Checks::full;
+  else if (!is_on(text))
+    out = Checks::least;
+  else if (std::ranges::find(kOn, text) != std::end(kOn))
+    out = Checks::usual;
+  else
+    return false;
   return true;
 }
 
@@ -120,7 +127,9 @@ bool read_Switch(bool& out, const char* t, const char*, std::string&) {
   return true;
 }
 bool read_Flag(bool& out, const char* t, const char* d, std::string& r) { return parse(out, t ? t : d, r); }
-bool read_Level(Checks& out, const char* t, const char* d, std::string&) { return parse(out, t ? t : d); }
+bool read_Level(Checks& out, const char* t, const char* d, std::string& r) {
+  return parse(out, t ? t : d, r);
+}
 bool read_Size(Env::Size& out, const char* t, const char* d, std::string& r) {
   return parse(out, t ? t : d, r);
 }

@@ -26,7 +26,7 @@ struct Env {
   // Switch: whether the variable is set, to whatever it is.
   // Flag: "0", "off", "no" and "false" are false, anything else is true.
   // Size: see parse_size(); unset: empty.  Count: a whole number up to 1e9, or "auto": empty.
-  // Level: a Flag for the first two Checks, or "full".
+  // Level: "0", "off", "no" or "false"; "1", "on", "yes" or "true"; or "full": the three Checks.
   // Entries of a table: a whole number from 1 to kMostEntries.
   // Choice: one of the words of the row, the first is the default.  Text: anything.
   // Seconds: a number above 0, at most 30 days.  Patience: the same from 2 seconds on, or 0: without end.

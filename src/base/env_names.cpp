@@ -28,6 +28,8 @@ constexpr Foreign kForeign[] = {
 #undef FOREIGN
 };
 
+constexpr std::string_view kOldNames[] = {"VERSION", "INFO", "DEBUG", "SYMMETRIC_SIZE"};
+
 constexpr std::string_view kPrefix = "SHMEM_", kOldPrefix = "SMA_";
 
 bool is_ours(std::string_view name) {
@@ -44,17 +46,21 @@ const Foreign* foreign(std::string_view variable) {
   return nullptr;
 }
 
-// The variable that `name`, which is none, is probably meant to be; or nothing.
+// The variable of ours that `name`, which does not count, is probably meant to be; or nothing.
 std::string_view meant_by(std::string_view name) {
   constexpr std::size_t kTypingErrors = 2;
   std::string_view nearest;
   std::size_t least = kTypingErrors + 1;
-  for (const std::string_view ours : kNames) {
-    const std::size_t distance = edit_distance(name, ours);
-    if (distance >= least || distance >= ours.size() / 2 + 1) continue;
+  const auto consider = [&](std::string_view known, std::string_view ours) {
+    const std::size_t distance = edit_distance(name, known);
+    if (distance >= least || distance >= known.size() / 2 + 1) return;
     least = distance;
     nearest = ours;
-  }
+  };
+  for (const std::string_view ours : kNames) consider(ours, ours);
+  for (const Foreign& row : kForeign)
+    if (!row.ours.empty() && row.name.starts_with(kPrefix))
+      consider(row.name.substr(kPrefix.size()), row.ours);
   return nearest;
 }
 
@@ -70,15 +76,20 @@ std::string remark_on_foreign(std::string_view variable, const Foreign& row) {
 /// Empty: nothing to say.
 std::string remark_on(std::string_view variable) {
   if (const Foreign* row = foreign(variable); row != nullptr) return remark_on_foreign(variable, *row);
-  if (!variable.starts_with(kPrefix)) return {};
-  const std::string_view name = variable.substr(kPrefix.size());
-  if (is_ours(name)) return {};
+  const bool old = variable.starts_with(kOldPrefix);
+  if (!old && !variable.starts_with(kPrefix)) return {};
+  const std::string_view name = variable.substr((old ? kOldPrefix : kPrefix).size());
+  if (old ? has_old_name(name) : is_ours(name)) return {};
   const std::string_view meant = meant_by(name);
   if (meant.empty()) return {};
   return std::string(variable) + " is not known here; is SHMEM_" + std::string(meant) + " meant?";
 }
 
 }  // namespace
+
+bool has_old_name(std::string_view name) {
+  return std::find(std::begin(kOldNames), std::end(kOldNames), name) != std::end(kOldNames);
+}
 
 const char* value_unless_empty(const char* name) {
   const char* value = std::getenv(name);

@@ -12,12 +12,15 @@ namespace shm {
 /// A variable that is set to nothing counts as unset.
 const char* value_unless_empty(const char* name);
 
+/// Whether the specification keeps SMA_<name> alive as the old name of SHMEM_<name>.
+bool has_old_name(std::string_view name);
+
 /// The variable of another implementation that is set for SHMEM_<name>, or "".
 std::string foreign_variable(std::string_view name);
 
 /// One sentence for each variable that is set and has another meaning here than its user may think: another
-/// implementation's (env_foreign.def), or a SHMEM_ variable that differs from one of ours by so little that
-/// it is probably misspelt. Others are left alone: they may be another library's.
+/// implementation's (env_foreign.def), or a SHMEM_ or SMA_ variable that differs by so little from one that
+/// counts that it is probably misspelt. Others are left alone: they may be another library's.
 std::vector<std::string> remarks_on_variables();
 
 }  // namespace shm

@@ -82,6 +82,14 @@ std::size_t allowed_address_space() {
   return limit == RLIM_INFINITY ? SIZE_MAX : static_cast<std::size_t>(limit);
 }
 
+int set_file_size(int file, std::size_t bytes) {
+  if (const rlim_t limit = limit_of(RLIMIT_FSIZE); limit != RLIM_INFINITY && bytes > limit) {
+    errno = EFBIG;
+    return -1;
+  }
+  return ftruncate(file, static_cast<off_t>(bytes));
+}
+
 bool open_files_are_used_up() {
   const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (file < 0) return errno == EMFILE;
@@ -112,6 +120,8 @@ std::string limit_behind(int error) {
   if (error == EMFILE)
     return "; this process may have " + std::to_string(limit_of(RLIMIT_NOFILE)) + " open files (ulimit -n)";
   if (error == ENFILE) return "; all open files of this host are in use (fs.file-max)";
+  if (const rlim_t largest = limit_of(RLIMIT_FSIZE); error == EFBIG && largest != RLIM_INFINITY)
+    return "; no file of this process may be larger than " + human_bytes(largest) + " (ulimit -f)";
   if (error != ENOMEM) return "";
   const rlim_t space = limit_of(RLIMIT_AS);
   if (space != RLIM_INFINITY) return "; this process may map " + human_bytes(space) + " (ulimit -v)";

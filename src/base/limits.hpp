@@ -30,6 +30,10 @@ std::string why_not_pinned(const ToPin& pages, std::size_t memory, std::size_t a
 /// What this process may map, in bytes; SIZE_MAX: there is no limit.
 std::size_t allowed_address_space();
 
+/// As ftruncate(); but what the limit of file sizes (ulimit -f) forbids fails with EFBIG, where ftruncate()
+/// would end the process by SIGXFSZ.
+int set_file_size(int file, std::size_t bytes);
+
 /// Whether this process can open no file more.
 bool open_files_are_used_up();
 

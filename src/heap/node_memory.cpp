@@ -123,7 +123,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   if (!file.ok()) return file.status();
   file_ = file.value();
   const std::size_t size = control_bytes();
-  if (member_.node_rank == 0 && ftruncate(file_, static_cast<off_t>(size)) != 0)
+  if (member_.node_rank == 0 && set_file_size(file_, size) != 0)
     return failed("cannot size the node's memory");
   const bool sized = wait_until(member_.timeout, [&] {
     struct stat info {};
@@ -174,7 +174,7 @@ Status NodeMemory::map_heaps_and_statics() {
   statics_at_ = statics_at;
   statics_total_ = statics_total;
   pool_at_ = round_up(statics_at + statics_total, kHugePage);
-  if (member_.node_rank == 0 && ftruncate(file_, static_cast<off_t>(pool_at_ + shape_.pool_bytes)) != 0) {
+  if (member_.node_rank == 0 && set_file_size(file_, pool_at_ + shape_.pool_bytes) != 0) {
     return no_room("cannot size the symmetric heap", shape_);
   }
   if (Status status = wait_for_all(); !status.ok()) return status;

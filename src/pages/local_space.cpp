@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/huge_pages.hpp"
+#include "base/limits.hpp"
 #include "base/mutex.hpp"
 #include "pages/addresses.hpp"
 
@@ -23,12 +24,13 @@ Result<std::unique_ptr<LocalSpace>> LocalSpace::create(const PoolShape& shape) {
 
 Status LocalSpace::open() {
   const auto failed = [](const char* what, std::size_t n) {
+    const int why = errno;
     return Status::error("cannot " + std::string(what) + " " + std::to_string(n) +
-                         " bytes: " + std::strerror(errno));
+                         " bytes: " + std::strerror(why) + limit_behind(why));
   };
   const std::size_t bytes = shape_.bytes(), alignment = std::max(shape_.page_bytes, kHugePage);
   file_ = memfd_create("atoll.frames", MFD_CLOEXEC);
-  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(bytes)) != 0)
+  if (file_ < 0 || set_file_size(file_, bytes) != 0)
     return failed("make a file in memory for frames, of", bytes);
   pool_ = reserve_aligned(bytes, alignment);
   if (pool_ == nullptr || map_raw(pool_, bytes, PROT_READ | PROT_WRITE,

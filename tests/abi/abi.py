@@ -201,7 +201,7 @@ CHANGES = (
      "F(void, shmemx_remote_free, (void* ptr), (ptr)) F(void, shmemx_new, (void), ()) ", "shmemx_new is new since"),
 )
 # And one that it must not complain of in a new minor version.
-NEW_COUNTER = ("shmem/stats.h", "\")\n\n// clang-format on", "\")  X(added, \"at the end\")\n\n// clang-format on")
+NEW_COUNTER = ("shmem/stats.h", "\")\n\n/* clang-format on */", "\")  X(added, \"at the end\")\n\n/* clang-format on */")
 
 
 def changes(compiler):

@@ -93,6 +93,7 @@ void everything(const Where& on) {
   adds<unsigned long>(on);
   adds<long long>(on);
   bits<int>(on);
+  bits<long long>(on);
   bits<unsigned>(on);
   bits<unsigned long>(on);
 }

@@ -14,6 +14,8 @@ void fine(shmem::symmetric_array<long>& numbers, shmem::symmetric_array<Point>& 
           std::vector<long>& local, shmem::team& team) {
   static short half;
   static double real;
+  static long long bits;
+  shmem::atomic_or(&bits, 1, 0);
   shmem::put(numbers, local, 0);
   shmem::put_nbi(numbers, std::span(local).first(1), 0);
   shmem::get(local, constant, 0);

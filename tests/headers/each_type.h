@@ -22,6 +22,7 @@
 #define EACH_AMO(X)      EACH_SIGNED(X) EACH_UNSIGNED(X) EACH_INT32_64(X) EACH_ADDRESS(X)
 #define EACH_AMO_EXT(X)  EACH_AMO(X) EACH_REAL(X)
 #define EACH_BITWISE(X)  EACH_UNSIGNED(X) EACH_INT32_64(X)
+#define EACH_BITWISE_EXTRA(X)  EACH_SIGNED(X)
 #define EACH_WAIT(X)     EACH_AMO(X) X(short, short) X(ushort, unsigned short)
 #define EACH_RMA(X)      EACH_AMO_EXT(X) EACH_SMALL(X) EACH_INT8_16(X) X(longdouble, long double)
 #define EACH_ARITH(X)    EACH_RMA(X) X(complexd, complexd) X(complexf, complexf)

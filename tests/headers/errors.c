@@ -26,7 +26,7 @@ void wrong(shmem_ctx_t ctx, struct thing* thing, void* any, int* i, const int* c
 #elif CASE == 5 /* types of other tables */
   shmem_atomic_add(&f, f, 0);
 #elif CASE == 6
-  shmem_atomic_and(&ll, ll, 0);
+  shmem_atomic_and(&s, s, 0);
 #elif CASE == 7
   shmem_and_reduce(SHMEM_TEAM_WORLD, &c, &c, 1);
 #elif CASE == 8

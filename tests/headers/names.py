@@ -15,12 +15,16 @@ OLD = {"start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "sh
 OLD_TWINS = {"p" + name for name in OLD}
 # Types and constants that no table of the headers counts.
 TYPES = {"shmem_ctx_t", "shmem_team_t", "shmem_team_config_t", "shmem_ctx_session_config_t"}
-CONSTANTS = (r"_?SHMEM_(?:(?:BARRIER|BCAST|COLLECT|REDUCE)_SYNC_SIZE|CMP_(?:EQ|NE|GT|GE|LT|LE)|M(?:AJOR|INOR)_VERSION|"
+CONSTANTS = (r"_?SHMEM_(?:(?:BARRIER|BCAST|COLLECT|REDUCE|ALLTOALLS?)_SYNC_SIZE|CMP_(?:EQ|NE|GT|GE|LT|LE)|M(?:AJOR|INOR)_VERSION|"
              r"VENDOR_STRING|MAX_NAME_LEN|SYNC_VALUE|REDUCE_MIN_WRKDATA_SIZE)|"
-             r"SHMEM_(?:ALLTOALLS?_SYNC_SIZE|SYNC_SIZE|CTX_(?:DEFAULT|INVALID|NOSTORE|PRIVATE|SERIALIZED)|"
+             r"SHMEM_(?:SYNC_SIZE|CTX_(?:DEFAULT|INVALID|NOSTORE|PRIVATE|SERIALIZED)|"
              r"CTX_SESSION_(?:BATCH|TOTAL_OPS)|MALLOC_(?:ATOMICS|SIGNAL)_REMOTE|SIGNAL_(?:ADD|SET)|"
              r"TEAM_(?:INVALID|NUM_CONTEXTS|SHARED|WORLD)|THREAD_(?:SINGLE|FUNNELED|SERIALIZED|MULTIPLE))")
-OF_SANDIA = {"SHMEM_DEF_H", "SHMEM_FUNCTION_ATTRIBUTES"}  # docs/decisions.md 24
+# What programs that were written with another implementation find, too (docs/decisions.md 16, 24).
+OF_OPEN_MPI = {f"shmem_{context}{type_}_atomic_{form}" for context in ("", "ctx_") for type_ in ("int", "long", "longlong")
+               for op in ("and", "or", "xor") for form in (op, f"fetch_{op}", f"fetch_{op}_nbi")}
+CONSTANTS_OF_OPEN_MPI = {"_SHMEM_ALLTOALL_SYNC_SIZE", "_SHMEM_ALLTOALLS_SYNC_SIZE"}
+OF_SANDIA = {"SHMEM_DEF_H", "SHMEM_FUNCTION_ATTRIBUTES"}
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)|__extension__|__restrict\w*|_Noreturn")
 
 
@@ -67,6 +71,9 @@ def main(compiler, include):
     check(types, r"shmem_\w+_", "shmem.h: the types", TYPES)
     if len(functions) < 1788:
         wrong.append(f"shmem.h: found only {len(functions)} functions; is this script still right?")
+
+    wrong.extend(f"shmem.h lacks {name}, which Open MPI has"
+                 for name in sorted((OF_OPEN_MPI - functions) | (CONSTANTS_OF_OPEN_MPI - of_shmem)))
 
     more_functions, more_types = declared(own_text(compiler, include, "shmemx.h"))
     check(more_functions - functions, r"shmemx_\w+", "shmemx.h: the functions")

@@ -168,8 +168,22 @@ case_standard_variables() {
   [ "$(CXX=g++ "$oshcxx" -showme:command)" = g++ ] || fail "CXX does not count"
   if CC=no-such-compiler "$oshcc" "$here/hello.c" 2>told; then fail "no-such-compiler compiles"; fi
   expect "$(cat told)" "no compiler 'no-such-compiler' (from CC)"
-  if "$oshcc" -static "$here/hello.c" -o hello 2>told; then fail "-static links"; fi
-  expect "$(cat told)" "Atoll is a shared library"
+}
+
+case_static() {
+  local how
+  for how in "$here/hello.c" "-show $here/hello.c" -show; do
+    # shellcheck disable=SC2086
+    if "$oshcc" -static $how -o hello 2>told; then fail "-static $how links"; fi
+    expect "$(cat told)" "-static: Atoll is a shared library; leave -static out"
+  done
+  # Where nothing is linked it is as good as not there.
+  "$oshcc" -static -c "$here/hello.c" -o hello.o
+  "$oshcc" hello.o -o hello
+  run ./hello C
+  "$oshcc" -c -static -Wl,-z,now "$here/hello.c" -o again.o
+  "$oshcc" -static -E "$here/hello.c" >hello.i
+  expect "$("$oshcc" -show -static -c "$here/hello.c")" " -static -c "
 }
 
 # What other implementations call these, where PATH has the folder of such names.

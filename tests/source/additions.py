@@ -56,7 +56,7 @@ def variable(tree):
 
 
 def counter(tree):
-    tree.replace("include/shmem/stats.h", '")\n\n// clang-format on', '") \\\n  X(addition, "an addition")\n\n// clang-format on')
+    tree.replace("include/shmem/stats.h", '")\n\n/* clang-format on */', '") \\\n  X(addition, "an addition")\n\n/* clang-format on */')
     tree.compile("counter", '#include "base/stats.hpp"\n#include "shmemx.h"\n'
                  "auto value(shmemx_stats_t& stats) { shm::count(shm::Stat::addition); return stats.addition; }\n"
                  "static_assert(sizeof(shmemx_stats_t) == 129 * 8);\n")

@@ -228,6 +228,14 @@ std::optional<Borrowed> borrowed(const std::string& name, const std::optional<st
   return meaning(*row, name, values);
 }
 
+std::optional<Attached> attached_value(std::string_view word) {
+  constexpr std::size_t kName = 2;  // the dash and the letter
+  if (word.size() <= kName || word[0] != '-' || word[1] == '-') return std::nullopt;
+  const Row* const row = row_of(word.substr(0, kName));
+  if (row == nullptr || row->values == 0) return std::nullopt;
+  return Attached{std::string(word.substr(0, kName)), std::string(word.substr(kName))};
+}
+
 std::string option_meant(std::string_view name, const std::vector<std::string_view>& known) {
   constexpr std::size_t kTypingErrors = 2;
   std::string nearest;

@@ -24,6 +24,13 @@ struct Borrowed {
 std::optional<Borrowed> borrowed(const std::string& name, const std::optional<std::string>& given,
                                  const std::function<std::optional<std::string>()>& next_word);
 
+/// "-N2" and "-wnode1" as "-N", "2" and "-w", "node1": an option of another launcher that has one letter, and
+/// its value attached, as Slurm takes it. Nothing: there is no such option, or it takes no value.
+struct Attached {
+  std::string name, text;
+};
+std::optional<Attached> attached_value(std::string_view word);
+
 /// The option among `known` and those of other launchers that `name` probably was meant to be, or nothing.
 std::string option_meant(std::string_view name, const std::vector<std::string_view>& known);
 

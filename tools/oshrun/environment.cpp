@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -34,13 +35,40 @@ void forget_outer_job() {
   for (const std::string& name : names) unsetenv(name.c_str());
 }
 
-/// Adds `option` to those in `variable` unless one of that `name` is among them.
-void add_option(const char* variable, const std::string& name, const std::string& option,
-                const char* separator) {
+constexpr std::string_view kBlanks = " \t\r\n";
+
+/// Whether an option that begins with `name` is among `options`: print_suppressions=1 is none of
+/// suppressions=.
+bool has_option(std::string_view options, std::string_view name) {
+  for (std::size_t at = options.find(name); at != options.npos; at = options.find(name, at + 1))
+    if (at == 0 || options[at - 1] == ':' || options[at - 1] == ',' ||
+        kBlanks.find(options[at - 1]) != kBlanks.npos)
+      return true;
+  return false;
+}
+
+/// Adds the option to those in `variable` unless one of that `name` is among them. Whether it did.
+bool add_option(const char* variable, const std::string& name, const std::string& text, char separator) {
   const char* before = getenv(variable);
-  const std::string options = before != nullptr ? before : "";
-  if (options.find(name) != std::string::npos) return;
-  setenv(variable, (options.empty() ? option : options + separator + option).c_str(), 1);
+  std::string options = before != nullptr ? before : "";
+  if (has_option(options, name)) return false;
+  if (!options.empty()) options += separator;
+  setenv(variable, options.append(name).append(text).c_str(), 1);
+  return true;
+}
+
+/// `path` as the value of an option of a sanitizer, whose options end at blanks, colons and commas if they
+/// are not in quotes. Nothing: it has both kinds of quotes.
+std::optional<std::string> sanitizers_value(const std::string& path) {
+  if (path.find_first_of(" \t\r\n:,'\"") == path.npos) return path;
+  for (const char quote : {'\'', '"'})
+    if (path.find(quote) == path.npos) return quote + path + quote;
+  return std::nullopt;
+}
+
+bool starts_with_valgrind(const App& app) {
+  const std::string& program = app.argv[0];
+  return program.substr(program.rfind('/') + 1) == "valgrind";
 }
 
 /// PATH as the PE will have it.
@@ -74,15 +102,27 @@ std::string with_static_tls(std::string_view tunables) {
   return result.append(kStaticTls);
 }
 
-void suppress_others_errors(const std::string& folder) {
-  // In these variables blanks and colons end an option.
-  if (folder.find_first_of(" \t:'\"") != std::string::npos) return;
+std::vector<std::string> suppress_others_errors(const std::string& folder, const std::vector<App>& apps) {
   const auto file_of = [&](const char* tool) { return folder + "/" + tool + ".supp"; };
-  if (access(file_of("valgrind").c_str(), R_OK) != 0) return;
-  add_option("LSAN_OPTIONS", "suppressions=", "suppressions=" + file_of("lsan") + ":print_suppressions=0",
-             ":");
-  add_option("TSAN_OPTIONS", "suppressions=", "suppressions=" + file_of("tsan"), ":");
-  add_option("VALGRIND_OPTS", "--suppressions=", "--suppressions=" + file_of("valgrind"), " ");
+  const std::string valgrind = file_of("valgrind");
+  if (access(valgrind.c_str(), R_OK) != 0) return {};
+  std::vector<std::string> lines;
+  if (const auto lsan = sanitizers_value(file_of("lsan")), tsan = sanitizers_value(file_of("tsan"));
+      lsan && tsan) {
+    if (add_option("LSAN_OPTIONS", "suppressions=", *lsan, ':'))
+      add_option("LSAN_OPTIONS", "print_suppressions=", "0", ':');
+    add_option("TSAN_OPTIONS", "suppressions=", *tsan, ':');
+  } else {
+    lines.push_back("oshrun: sanitizers cannot be told of " + file_of("lsan") +
+                    ", as its path has both kinds of quotes; copy it, and name the copy in LSAN_OPTIONS");
+  }
+  if (valgrind.find_first_of(kBlanks) == valgrind.npos) {
+    add_option("VALGRIND_OPTS", "--suppressions=", valgrind, ' ');
+  } else if (std::any_of(apps.begin(), apps.end(), starts_with_valgrind)) {
+    lines.push_back("oshrun: VALGRIND_OPTS cannot name " + valgrind +
+                    ", as its path has a blank; give valgrind the option --suppressions='" + valgrind + "'");
+  }
+  return lines;
 }
 
 void prepare_environment(const Options& options, const std::string& job_id) {

@@ -33,8 +33,9 @@ std::string missing_setting(const std::string& name);
 std::string with_static_tls(std::string_view tunables);
 
 /// Has valgrind and the sanitizers say nothing of what other libraries never free, and the like, by the files
-/// in `folder`. Where the user names suppressions for one of them, that stays as it is.
-void suppress_others_errors(const std::string& folder);
+/// in `folder`. Where the user names suppressions for one of them, that stays as it is. Returns lines about
+/// what cannot be named: valgrind's options end at blanks, which matters only to programs that it runs.
+std::vector<std::string> suppress_others_errors(const std::string& folder, const std::vector<App>& apps);
 
 /// The outcome of looking for a program as a shell in the PEs' directory would. `error` is an errno, 0 if
 /// found.

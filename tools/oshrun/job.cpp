@@ -92,7 +92,8 @@ bool Job::start() {
   watch(state_.signal_fd(), token_of(kSignals), EPOLLIN);
   for (const std::string& name : missing_settings(options_)) output_.say(missing_setting(name));
   prepare_environment(options_, session_.job_id);
-  suppress_others_errors(this_installation().data);
+  for (const std::string& line : suppress_others_errors(this_installation().data, options_.apps))
+    output_.say(line);
   inquiry_.listen(session_.job_id, roster_.pes, options_.answer_within);
   if (inquiry_.fd() >= 0) watch(inquiry_.fd(), token_of(kAnswers), EPOLLIN);
   if (options_.debug) {

@@ -371,12 +371,25 @@ bool apply_borrowed(Parser& parser, App& app, const std::string& name,
   return true;
 }
 
-std::string unknown_option(const std::string& name) {
+std::string meant_by(const std::string& name) {
   std::vector<std::string_view> known;
   for (const Valued& option : kValued) known.push_back(option.name);
   known.insert(known.end(),
                {"--debug", "--tag-output", "--report-bindings", "--dry-run", "--help", "--version"});
-  const std::string meant = option_meant(with_two_dashes(name), known);
+  return option_meant(with_two_dashes(name), known);
+}
+
+/// "-N2". A word without a digit that is nearly a long option is that one, misspelt: "-wdri" is no "-w dri".
+bool apply_attached(Parser& parser, App& app, const std::string& word) {
+  const auto split = attached_value(word);
+  if (!split) return false;
+  const bool digit = split->text.find_first_of("0123456789") != std::string::npos;
+  if (!digit && !meant_by(word).empty()) return false;
+  return apply_borrowed(parser, app, split->name, split->text);
+}
+
+std::string unknown_option(const std::string& name) {
+  const std::string meant = meant_by(name);
   return "unknown option " + quoted(name) + "; " + (meant.empty() ? "" : "is " + meant + " meant? ") +
          "'oshrun --help' lists the options";
 }
@@ -391,7 +404,7 @@ void read_option(Parser& parser, App& app) {
     name.resize(equals);
   }
   if (!apply_own(parser, app, name, value) && !apply_own(parser, app, with_two_dashes(name), value) &&
-      !apply_borrowed(parser, app, name, value))
+      !apply_borrowed(parser, app, name, value) && !apply_attached(parser, app, name))
     parser.refuse(unknown_option(name));
 }
 

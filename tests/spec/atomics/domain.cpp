@@ -258,7 +258,7 @@ void test_all_types(Line* line) {
 #define TEST_BITWISE(NAME, T, UNUSED) test_bits<T>(line);
 #define TEST_MOVABLE(NAME, T, UNUSED) test_swaps<T>(line, false), test_swaps<T>(line, true);
   ATOLL_DISTINCT_AMO(TEST_INTEGER, 0)
-  ATOLL_DISTINCT_BITWISE(TEST_BITWISE, 0)
+  ATOLL_DISTINCT_BITWISE_ALL(TEST_BITWISE, 0)
   ATOLL_DISTINCT_AMO_EXT(TEST_MOVABLE, 0)
 }
 

@@ -20,6 +20,8 @@ static const struct {
     {"SHMEM_NIC_MSHRS", "0"},
     {"SHMEM_NIC_SUBENTRIES", "1025"},
     {"SHMEM_MAPPER", "pigeon"},
+    {"SHMEM_CHECKS", "ful"},
+    {"SHMEM_CHECKS", "2"},
 };
 static size_t setting;
 

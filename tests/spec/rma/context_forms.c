@@ -218,6 +218,7 @@ ATOLL_UNITS_BITS(SPREAD, 0)
 ATOLL_TYPES_AMO_EXT(AMO_MOVE, 0)
 ATOLL_TYPES_AMO(AMO_ARITH, 0)
 ATOLL_TYPES_BITWISE(AMO_BITS, 0)
+ATOLL_TYPES_BITWISE_EXTRA(AMO_BITS, 0)
 
 static void all_forms(void) {
   fill(mine, sent);
@@ -230,6 +231,7 @@ static void all_forms(void) {
   ATOLL_TYPES_AMO_EXT(RUN, move)
   ATOLL_TYPES_AMO(RUN, arith)
   ATOLL_TYPES_BITWISE(RUN, bits)
+  ATOLL_TYPES_BITWISE_EXTRA(RUN, bits)
 }
 
 int main(void) {

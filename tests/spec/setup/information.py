@@ -84,5 +84,13 @@ def main():
     expect(out)
     expect(err, r"atoll: PE 0 of 2 on \S+: SHMEM_SYMETRIC_SIZE is not known here; is SHMEM_SYMMETRIC_SIZE meant\?")
 
+    # Another implementation's, on node and between nodes; so in both there is one line of four PEs.
+    for words in ((), ("--virtual-nodes", "2")):
+        out, err = run(4, *words, SHMEM_BARRIER_ALGORITHM="tree")
+        expect(out)
+        expect(err, r"atoll: PE 0 of 4 on \S+: SHMEM_BARRIER_ALGORITHM is a variable of Sandia OpenSHMEM and has no effect here: .+")
+        out, err = run(4, *words, SHMEM_OTHER_LIBRARY="1")  # not ours, and near none of ours
+        expect(out + err)
+
 
 main()

@@ -143,13 +143,30 @@ TEST_F(EnvRead, ZeroAndItsNamesMeanOff) {
     environment.set("SHMEM_CHECKS", off);
     EXPECT_EQ(read().checks, Checks::least) << off;
   }
-  for (const char* on : {"1", "on", "yes", "y"}) {
+  for (const char* on : {"1", "on", "yes", "true"}) {
     environment.set("SHMEM_CHECKS", on);
     EXPECT_EQ(read().checks, Checks::usual) << on;
   }
   environment.set("SHMEM_CHECKS", "full");
   EXPECT_EQ(read().checks, Checks::full);
   EXPECT_THAT(read().describe(), HasSubstr("SHMEM_CHECKS=full\n"));
+}
+
+// Who means "full" and mistypes it must not believe that everything was looked at.
+TEST_F(EnvRead, RefusesOtherLevelsOfChecks) {
+  for (const char* text : {"ful", "fulll", "Full", "FULL", "full ", "2", "-1", "y", "usual", "ON"})
+    EXPECT_THAT(refusal("SHMEM_CHECKS", text),
+                ::testing::EndsWith("allowed is 0 (off, no, false), 1 (on, yes, true) or full"));
+}
+
+// Flags are on for whatever is not one of the words for off.
+TEST_F(EnvRead, FlagsAreOnForOtherWords) {
+  for (const char* on : {"1", "y", "Full"}) {
+    environment.set("SHMEM_STATS", on);
+    EXPECT_TRUE(read().stats) << on;
+  }
+  environment.set("SHMEM_STATS", "off");
+  EXPECT_FALSE(read().stats);
 }
 
 // Of the specification's own: their value is "any".
@@ -261,8 +278,27 @@ TEST_F(EnvRead, SuspectsNothingElse) {
   environment.set("SHMEM_MAPER", "");  // counts as unset
   environment.set("SHMEM_OTHER_LIBRARY", "4");
   environment.set("SHMEM_FOO", "1");  // of SHMEM_AMO no more than a letter is left
-  environment.set("SMA_DEBUGG", "1");
+  environment.set("SMA_DEBUG", "1");  // ours
+  environment.set("SMA_OTHER_LIBRARY", "4");
+  environment.set("SMB_DEBUG", "1");
   EXPECT_THAT(remarks_on_variables(), ::testing::IsEmpty());
+}
+
+// Of old names four count, and a misspelt name of another implementation means what the right one does.
+TEST_F(EnvRead, SuspectsOldNamesAndThoseOfOthers) {
+  environment.set("SMA_DEBUGG", "1");
+  environment.set("SMA_MAPPER", "posix");
+  environment.set("SMA_SYMETRIC_SIZE", "1g");
+  environment.set("SHMEM_SYMMETRIC_HEAPSIZE", "1g");
+  environment.set("SMA_OFI_PROVIDR", "tcp");
+  environment.set("SHMEM_TEAMS_MIN", "3");  // Sandia's SHMEM_TEAMS_MAX has no effect either
+  EXPECT_THAT(remarks_on_variables(),
+              ::testing::UnorderedElementsAre(
+                  "SMA_DEBUGG is not known here; is SHMEM_DEBUG meant?",
+                  "SMA_MAPPER is not known here; is SHMEM_MAPPER meant?",
+                  "SMA_SYMETRIC_SIZE is not known here; is SHMEM_SYMMETRIC_SIZE meant?",
+                  "SHMEM_SYMMETRIC_HEAPSIZE is not known here; is SHMEM_SYMMETRIC_SIZE meant?",
+                  "SMA_OFI_PROVIDR is not known here; is SHMEM_PROVIDER meant?"));
 }
 
 TEST_F(EnvRead, TakesWhatOtherImplementationsCallTheHeapsSize) {
@@ -303,6 +339,58 @@ TEST_F(EnvRead, SaysWhatToUseInsteadOfAnothersVariable) {
           "chosen by size and PEs; SHMEM_ALGORITHMS sets one for measurements",
           "SHMEM_OFI_STX_MAX is a variable of Sandia OpenSHMEM and has no effect here: set "
           "SHMEM_CONTEXT_ENDPOINTS to the most endpoints that contexts may have"));
+}
+
+// All that Sandia OpenSHMEM 1.5 and its development version read, src/shmem_env_defs.h, but those that mean
+// the same here, under both prefixes.
+TEST_F(EnvRead, AnswersEachVariableOfSandiaOpenShmem) {
+  for (const char* name : {"SYMMETRIC_HEAP_USE_HUGE_PAGES",
+                           "SYMMETRIC_HEAP_PAGE_SIZE",
+                           "DISABLE_ASLR_CHECK",
+                           "SYMMETRIC_HEAP_USE_MALLOC",
+                           "SYMMETRIC_HEAP_USE_DSMML",
+                           "BOUNCE_SIZE",
+                           "MAX_BOUNCE_BUFFERS",
+                           "TRAP_ON_ABORT",
+                           "COLL_CROSSOVER",
+                           "COLL_SIZE_CROSSOVER",
+                           "COLL_RADIX",
+                           "BARRIER_ALGORITHM",
+                           "HIER_BARRIER_THRESHOLD",
+                           "HIER_BARRIER_DEBUG",
+                           "BCAST_ALGORITHM",
+                           "REDUCE_ALGORITHM",
+                           "SCAN_ALGORITHM",
+                           "COLLECT_ALGORITHM",
+                           "FCOLLECT_ALGORITHM",
+                           "BARRIERS_FLUSH",
+                           "TEAMS_MAX",
+                           "TEAM_SHARED_ONLY_SELF",
+                           "CMA_PUT_MAX",
+                           "CMA_GET_MAX",
+                           "OFI_ATOMIC_CHECKS_WARN",
+                           "OFI_PROVIDER",
+                           "OFI_FABRIC",
+                           "OFI_DOMAIN",
+                           "OFI_TX_POLL_LIMIT",
+                           "OFI_PUT_PIPELINE_DEPTH",
+                           "OFI_RX_POLL_LIMIT",
+                           "OFI_STX_MAX",
+                           "OFI_STX_AUTO",
+                           "OFI_STX_THRESHOLD",
+                           "OFI_STX_ALLOCATOR",
+                           "OFI_STX_DISABLE_PRIVATE",
+                           "OFI_DISABLE_MULTIRAIL",
+                           "OFI_DISABLE_SINGLE_EP",
+                           "PROGRESS_INTERVAL",
+                           "MPI_THREAD_LEVEL"}) {
+    for (const char* prefix : {"SHMEM_", "SMA_"}) {
+      ScopedEnvironment changed;
+      changed.set(std::string(prefix) + name, "1");
+      EXPECT_THAT(remarks_on_variables(), ::testing::ElementsAre(::testing::StartsWith(
+                                              prefix + std::string(name) + " is a variable of Sandia")));
+    }
+  }
 }
 
 TEST_F(EnvRead, DescribesEveryVariable) {

@@ -2,7 +2,9 @@
 #include "base/limits.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -65,6 +67,24 @@ TEST(Limits, OnlyWhatALimitMayBeBehindIsNamed) {
   EXPECT_EQ(limit_behind(EIO), "");
   const WithLimit space(RLIMIT_AS, rlim_t{1} << 45);
   EXPECT_EQ(limit_behind(ENOMEM), "; this process may map 32 TiB (ulimit -v)");
+  EXPECT_EQ(limit_behind(EFBIG), "");
+  const WithLimit sizes(RLIMIT_FSIZE, rlim_t{1} << 30);
+  EXPECT_EQ(limit_behind(EFBIG), "; no file of this process may be larger than 1 GiB (ulimit -f)");
+}
+
+TEST(Limits, AFileThatMayNotBeSoLargeIsAnErrorAndNoSignal) {
+  const int file = memfd_create("limits_test", MFD_CLOEXEC);
+  {
+    const WithLimit sizes(RLIMIT_FSIZE, 8192);
+    EXPECT_EQ(set_file_size(file, 8193), -1);
+    EXPECT_EQ(errno, EFBIG);
+    EXPECT_EQ(set_file_size(file, 8192), 0);
+  }
+  EXPECT_EQ(set_file_size(file, 8193), 0);
+  EXPECT_EQ(lseek(file, 0, SEEK_END), 8193);
+  EXPECT_EQ(set_file_size(-1, 1), -1);
+  EXPECT_EQ(errno, EBADF);
+  close(file);
 }
 
 TEST(Limits, WhoHasNoDescriptorLeftKnowsIt) {

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 #include <fstream>
 
@@ -207,9 +206,8 @@ void limit_address_space(std::size_t more) {
   EXPECT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-// No file of this process may grow beyond that.
+// No file of this process may grow beyond that: by default a signal would end it.
 void limit_files(std::size_t bytes) {
-  signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{bytes, bytes};
   EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
@@ -260,7 +258,8 @@ TEST_P(NodeMemoryTest, TellsTheOthersThatThePoolCannotBeMapped) {
 TEST_P(NodeMemoryTest, TellsTheOthersThatTheFileCannotGrow) {
   expect_failure_of_one(
       GetParam(), {3, 3, std::size_t{1} << 30}, 0, [] { limit_files(std::size_t{1} << 30); },
-      "cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
+      "cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?): File too large; no file of this process "
+      "may be larger than 1 GiB (ulimit -f)");
 }
 
 TEST_P(NodeMemoryTest, SaysThatNotEvenTheControlBlockFits) {
@@ -270,7 +269,8 @@ TEST_P(NodeMemoryTest, SaysThatNotEvenTheControlBlockFits) {
     limit_files(4096);
     auto made = make_node(*mapper, key, 0, 1);
     EXPECT_FALSE(made.ok());
-    EXPECT_THAT(made.status().text(), HasSubstr("cannot size the node's memory: "));
+    EXPECT_THAT(made.status().text(), HasSubstr("cannot size the node's memory: File too large; no file of "
+                                                "this process may be larger than 4 KiB (ulimit -f)"));
     return true;
   });
 }

@@ -96,6 +96,28 @@ TEST(Borrowed, WhatCannotBeTakenIsAnswered) {
   EXPECT_THAT(refused({"--partition", "long"}), ::testing::HasSubstr("sbatch or salloc"));
 }
 
+// As Slurm takes them.
+TEST(Borrowed, ValuesMayBeAttachedToALetter) {
+  EXPECT_EQ(taken({"-wnode1"}).host_list, "node1");
+  EXPECT_EQ(taken({"-wa,b"}).host_list, "a,b");
+  EXPECT_EQ(taken({"-D/tmp"}).apps[0].wdir, "/tmp");
+  EXPECT_THAT(taken({"-mcyclic"}).notes, ::testing::ElementsAre(::testing::StartsWith("oshrun: -m has no")));
+  EXPECT_THAT(refused({"-N2"}), ::testing::StartsWith("oshrun: -N: Open MPI and Slurm mean different"));
+  EXPECT_THAT(refused({"-c4"}), ::testing::HasSubstr("-c: Open MPI and Slurm mean different things by it"));
+  EXPECT_EQ(refused({"-t10"}), "oshrun: -t: give --timeout, in seconds");
+  EXPECT_EQ(refused({"-t1:00:00"}), "oshrun: -t: give --timeout, in seconds");
+  EXPECT_THAT(refused({"-plong"}), ::testing::StartsWith("oshrun: -p: is for sbatch or salloc"));
+}
+
+TEST(Borrowed, LongOptionsWithOneDashAreNoLetterWithAValue) {
+  EXPECT_EQ(taken({"-wdir", "/tmp"}).apps[0].wdir, "/tmp");
+  EXPECT_TRUE(taken({"-display-map"}).report_bindings);
+  EXPECT_THAT(refused({"-wdri", "/tmp"}), ::testing::HasSubstr("unknown option '-wdri'; is --wdir meant?"));
+  EXPECT_THAT(refused({"-machinefle", "f"}), ::testing::HasSubstr("is --machinefile meant?"));
+  EXPECT_THAT(refused({"-O2"}), ::testing::HasSubstr("unknown option '-O2'"));  // takes no value
+  EXPECT_THAT(refused({"--N2"}), ::testing::HasSubstr("unknown option '--N2'"));
+}
+
 TEST(Borrowed, ValuesThatAreMissingAreNamed) {
   EXPECT_EQ(parse_options({"--bind-to"}).text, "oshrun: --bind-to needs a value behind it");
   EXPECT_EQ(parse_options({"--mca", "btl"}).text, "oshrun: --mca needs two values behind it");

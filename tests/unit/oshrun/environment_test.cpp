@@ -102,22 +102,97 @@ TEST(Environment, AllAreToldOfTheMemoryServers) {
   unsetenv("SHMEM_MEMORY_PER_SERVER");
 }
 
-TEST(Environment, SuppressionsAreAddedWhereTheUserHasNone) {
-  const std::string folder =
+// A folder with suppressions, of any name; the variables are unset at first and at the end.
+class Suppressions : public ::testing::Test {
+ protected:
+  Suppressions() { forget(); }
+  ~Suppressions() override {
+    forget();
+    std::filesystem::remove_all(top_);
+  }
+
+  static void forget() {
+    for (const char* name : {"LSAN_OPTIONS", "TSAN_OPTIONS", "VALGRIND_OPTS"}) unsetenv(name);
+  }
+
+  std::string folder(const std::string& name) const {
+    std::filesystem::create_directories(top_ + "/" + name);
+    std::ofstream(top_ + "/" + name + "/valgrind.supp") << "\n";
+    return top_ + "/" + name;
+  }
+
+  std::vector<std::string> add(const std::string& folder, const char* program = "./program") const {
+    return suppress_others_errors(folder, {app_of(program)});
+  }
+
+ private:
+  std::string top_ =
       std::filesystem::temp_directory_path() / ("atoll-suppressions-" + std::to_string(getpid()));
-  std::filesystem::create_directory(folder);
-  std::ofstream(folder + "/valgrind.supp") << "\n";
-  unsetenv("LSAN_OPTIONS");
+};
+
+TEST_F(Suppressions, AreAddedWhereTheUserHasNone) {
+  const std::string here = folder("plain");
   setenv("TSAN_OPTIONS", "suppressions=/mine", 1);
   setenv("VALGRIND_OPTS", "-q", 1);
-  suppress_others_errors(folder);
-  EXPECT_EQ(getenv("LSAN_OPTIONS"), "suppressions=" + folder + "/lsan.supp:print_suppressions=0");
+  EXPECT_TRUE(add(here).empty());
+  EXPECT_EQ(getenv("LSAN_OPTIONS"), "suppressions=" + here + "/lsan.supp:print_suppressions=0");
   EXPECT_STREQ(getenv("TSAN_OPTIONS"), "suppressions=/mine");
-  EXPECT_EQ(getenv("VALGRIND_OPTS"), "-q --suppressions=" + folder + "/valgrind.supp");
-  std::filesystem::remove_all(folder);
-  for (const char* name : {"LSAN_OPTIONS", "TSAN_OPTIONS", "VALGRIND_OPTS"}) unsetenv(name);
-  suppress_others_errors(folder);  // none are installed
+  EXPECT_EQ(getenv("VALGRIND_OPTS"), "-q --suppressions=" + here + "/valgrind.supp");
+  forget();
+  EXPECT_TRUE(add(here + "/none").empty());  // none are installed
   EXPECT_EQ(getenv("LSAN_OPTIONS"), nullptr);
+}
+
+// Whose name ends in that of the other option.
+TEST_F(Suppressions, AreAddedToPrintSuppressions) {
+  const std::string here = folder("plain");
+  for (const char* name : {"LSAN_OPTIONS", "TSAN_OPTIONS"}) setenv(name, "print_suppressions=1", 1);
+  add(here);
+  EXPECT_EQ(getenv("LSAN_OPTIONS"), "print_suppressions=1:suppressions=" + here + "/lsan.supp");
+  EXPECT_EQ(getenv("TSAN_OPTIONS"), "print_suppressions=1:suppressions=" + here + "/tsan.supp");
+}
+
+TEST_F(Suppressions, OfTheUserAreSeenBehindOtherOptions) {
+  for (const char separator : {':', ',', ' '}) {
+    const std::string mine = std::string("print_suppressions=1") + separator + "suppressions=/mine";
+    for (const char* name : {"LSAN_OPTIONS", "TSAN_OPTIONS"}) setenv(name, mine.c_str(), 1);
+    add(folder("plain"));
+    EXPECT_EQ(getenv("LSAN_OPTIONS"), mine);
+    EXPECT_EQ(getenv("TSAN_OPTIONS"), mine);
+  }
+}
+
+// Of a path that would end the option, the sanitizers take quotes.
+TEST_F(Suppressions, AreQuotedForSanitizers) {
+  for (const char* name : {"a b", "a:b", "a,b", "a\"b"}) {
+    forget();
+    const std::string here = folder(name);
+    EXPECT_TRUE(add(here).empty()) << name;
+    EXPECT_EQ(getenv("TSAN_OPTIONS"), "suppressions='" + here + "/tsan.supp'");
+    EXPECT_EQ(getenv("LSAN_OPTIONS"), "suppressions='" + here + "/lsan.supp':print_suppressions=0");
+  }
+  forget();
+  EXPECT_TRUE(add(folder("a'b")).empty());
+  EXPECT_EQ(getenv("TSAN_OPTIONS"), "suppressions=\"" + folder("a'b") + "/tsan.supp\"");
+}
+
+TEST_F(Suppressions, ThatCannotBeNamedAreSaid) {
+  const std::string blank = folder("a b"), quotes = folder("a'\"b");
+  EXPECT_TRUE(add(blank, "./valgrind-of-mine").empty());
+  for (const char* program : {"valgrind", "/usr/bin/valgrind"})
+    EXPECT_EQ(add(blank, program),
+              std::vector<std::string>{"oshrun: VALGRIND_OPTS cannot name " + blank +
+                                       "/valgrind.supp, as its path has a blank; give valgrind the option "
+                                       "--suppressions='" +
+                                       blank + "/valgrind.supp'"});
+  EXPECT_EQ(getenv("VALGRIND_OPTS"), nullptr);
+  forget();
+  EXPECT_EQ(add(quotes),
+            std::vector<std::string>{"oshrun: sanitizers cannot be told of " + quotes +
+                                     "/lsan.supp, as its path has both kinds of quotes; copy it, and name "
+                                     "the copy in LSAN_OPTIONS"});
+  EXPECT_EQ(getenv("LSAN_OPTIONS"), nullptr);
+  EXPECT_EQ(getenv("VALGRIND_OPTS"), "--suppressions=" + quotes + "/valgrind.supp");
 }
 
 // By it Open MPI knows a launcher of its own liking.
