@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(?:<!-- given: (?P<given>.*?) -->\n+)?```(?P<language>c|cpp)\n(?P<code>.*?)```", re.DOTALL)
 WRAPPER = """#include <shmem.h>
 #include <shmemx.h>

@@ -13,7 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { kBytes = 2 << 20 };
 static long dest[64];
+static char* block; /* of the heap, with kBytes */
 static long* volatile nowhere;
 static volatile int zero;
 static void (*volatile no_function)(void);
@@ -109,6 +111,9 @@ static void crash(const char* how) {
     char* page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(tmpfile()), 0);
     zero = page[0]; /* line: bus */
   }
+  if (strcmp(how, "beyond") == 0) {
+    for (volatile char* at = block;; at += 1 << 20) zero += *at; /* line: beyond */
+  }
   if (strcmp(how, "raise") == 0) raise(SIGSEGV); /* line: raise */
   if (strcmp(how, "outside") == 0) {
     if (fork() == 0) _exit(kill(getppid(), SIGABRT));
@@ -130,6 +135,7 @@ int main(int count, char** arguments) {
   if (getenv("OWN_HANDLER") != NULL) signal(SIGSEGV, on_signal);
   shmem_init();
   if (getenv("LATE_HANDLER") != NULL) signal(SIGSEGV, on_signal);
+  block = shmem_malloc(kBytes);
   shmem_barrier_all();
   const int all = getenv("ALL_CRASH") != NULL;
   if (all || shmem_my_pe() == shmem_n_pes() - 1) crash(arguments[1]);

@@ -153,6 +153,10 @@ class CrashWithNvm(Crash):
         self.addCleanup(folder.cleanup)
         self.heap = {**self.heap, "SHMEM_HEAP": "nvm:" + folder.name}
 
+    # The heap's own handler sees the fault first, and passes it on.
+    def test_beyond_the_heap(self):
+        self.crashes("beyond", SEGV, "SIGSEGV: nothing can be read at 0x")
+
 
 if __name__ == "__main__":
     unittest.main()
