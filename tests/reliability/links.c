@@ -135,15 +135,19 @@ static void* tell_memory(void* unused) {
   return unused;
 }
 
-/* PE 0 puts words on PE 1 without an end, and a thread tells how much memory it has. */
+/* PE 0 puts words on PE 1 and gets words from it without an end, and a thread tells how much memory it has.
+ */
 static void flood(void) {
-  static long words[4096];
+  static long words[4096], got[4096];
   if (rounds < 3 || me != 0) return;
   if (rounds == 3) {
     pthread_t thread;
     pthread_create(&thread, NULL, tell_memory, NULL);
   }
-  for (long i = 0; i < 50000000; ++i) shmem_long_p(&words[i % 4096], i, 1);
+  for (long i = 0; i < 50000000; ++i) {
+    if (i / 4096 % 2 == 0) shmem_long_p(&words[i % 4096], i, 1);
+    if (i / 4096 % 2 != 0) shmem_long_get_nbi(&got[i % 4096], &words[i % 4096], 1, 1);
+  }
 }
 
 /* Each PE stores under keys of its own and finds there what it has stored. */

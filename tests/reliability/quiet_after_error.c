@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A quiet after an error says nothing that is not so.
- *     quiet_after_error put|get|signal|add|fetch lost|kept
- * PE 0 has many small operations on PE 1 under way, waits for them, and asks PE 1 whether they are done;
- * again and again. lost: PE 1 stands still, so that nothing is done, and PE 0 shuts down its connections:
- * quiet must not return. kept: they last, and it is SHMEM_FAULT_AT that breaks something. */
+ *     quiet_after_error put|block|iput|direct|get|signal|add|fetch lost|kept quiet|pe_quiet|barrier
+ * PE 0 has many operations on PE 1 under way, waits for them by that call, and asks PE 1 whether they are
+ * done; again and again. lost: PE 1 stands still, so that nothing is done, and PE 0 shuts down its
+ * connections: the call must not return. kept: they last, and it is SHMEM_FAULT_AT that breaks something.
+ * All operations are small enough for packets, but for the long put of `direct`. */
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +13,9 @@
 #include <unistd.h>
 
 #include "connections.h"
+#include "packed_limit.h"
 
-enum { kWords = 1500, kRounds = 2000 };
+enum { kWords = 1500, kRounds = 2000, kBlock = 32, kDirect = 2 * kPackedUpTo / 8 };
 
 static long to[kWords], from[kWords], here[kWords];
 static uint64_t signals;
@@ -40,10 +42,17 @@ static void lose_connections(void) {
   if (break_connections() == 0) fail("there was nothing to lose");
 }
 
+/* Kinds are their first letters. */
+static int stores(char kind) { return strchr("pbids", kind) != NULL; }
+
 static void issue(char kind, long round) {
+  for (long i = 0; i < kWords; ++i) here[i] = stores(kind) ? round * kWords + i : -1;
+  if (kind == 'i') shmem_long_iput(to, here, 1, 1, kWords, 1);
+  if (kind == 'd') shmem_long_put_nbi(to, here, kDirect, 1);
+  if (kind == 'd') shmem_long_put_nbi(to + kDirect, here + kDirect, kWords - kDirect, 1);
+  for (long i = 0; i < kWords && kind == 'b'; i += kBlock)
+    shmem_long_put(&to[i], &here[i], (size_t)(i + kBlock < kWords ? kBlock : kWords - i), 1);
   for (long i = 0; i < kWords; ++i) {
-    const long value = round * kWords + i;
-    here[i] = kind == 'p' || kind == 's' ? value : -1;
     if (kind == 'p') shmem_long_put_nbi(&to[i], &here[i], 1, 1);
     if (kind == 'g') shmem_long_get_nbi(&here[i], &from[i], 1, 1);
     if (kind == 's') shmem_long_put_signal_nbi(&to[i], &here[i], 1, &signals, 1, SHMEM_SIGNAL_ADD, 1);
@@ -52,13 +61,20 @@ static void issue(char kind, long round) {
   }
 }
 
+static void complete(const char* call) {
+  const int other = 1;
+  if (strcmp(call, "quiet") == 0) shmem_quiet();
+  if (strcmp(call, "pe_quiet") == 0) shmem_pe_quiet(&other, 1);
+  if (strcmp(call, "barrier") == 0) shmem_barrier_all();
+}
+
 /* What quiet has said is so.  Gets that are waited for are no part of it. */
 static void ask(char kind, long round) {
   static long there[kWords];
   shmem_long_get(there, to, kWords, 1);
   for (long i = 0; i < kWords; ++i) {
     const long value = round * kWords + i;
-    if ((kind == 'p' || kind == 's') && there[i] != value) fail("a put is not done");
+    if (stores(kind) && there[i] != value) fail("a put is not done");
     if (kind == 'g' && here[i] != i + 1) fail("a get is not done");
     if ((kind == 'a' || kind == 'f') && there[i] != round) fail("an atomic is not done");
     if (kind == 'f' && here[i] != round - 1) fail("a fetched value has not come");
@@ -67,8 +83,9 @@ static void ask(char kind, long round) {
 }
 
 int main(int count, char** arguments) {
-  if (count != 3) return 2;
+  if (count != 4) return 2;
   const char kind = arguments[1][0];
+  const char* call = arguments[3];
   const int loses = strcmp(arguments[2], "lost") == 0;
   for (long i = 0; i < kWords; ++i) from[i] = i + 1;
   shmem_init();
@@ -81,13 +98,15 @@ int main(int count, char** arguments) {
       if (now) stand_still();
       issue(kind, round);
       if (now) lose_connections();
-      shmem_quiet();
-      if (now) fail("quiet has returned, though nothing was done");
+      complete(call);
+      if (now) fail("the call has returned, though nothing was done");
       ask(kind, round);
       if (round == 1) printf("under way\n");
       fflush(stdout);
     }
     printf("to the end\n");
+  } else if (strcmp(call, "barrier") == 0) {
+    for (long round = 1; round <= kRounds; ++round) shmem_barrier_all();
   }
   shmem_barrier_all();
   shmem_finalize();

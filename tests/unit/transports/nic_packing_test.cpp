@@ -8,6 +8,7 @@
 
 #include "../../spec/packed_limit.h"
 #include "base/stats.hpp"
+#include "nic/combine.hpp"
 #include "nic/nic.hpp"
 #include "nic/packet.hpp"
 #include "nic_job.hpp"
@@ -404,6 +405,37 @@ TEST(NicPacking, SaysWhyPacketsLeft) {
   while (!pe.net->poll()) {
   }
   EXPECT_EQ(left(), (Counts{1, 0, 0, 0, 1}));
+  job.quiet(pe);
+}
+
+// A packet leaves 1 ms after it was opened, whatever has joined it since: not before, and with the first poll
+// after that at the latest.
+TEST(NicPacking, APacketLeavesWhenItIsAMillisecondOld) {
+  static_assert(nic::kLongestHold == 1'000'000);
+  LoopJob job(2, 8, ignore, behind_nic(0, Packed::all));
+  LoopPe& pe = job.pes[0];
+  const nic::Combiner& channel = static_cast<nic::Combiner&>(*pe.channel);
+  const auto put = [&] { pe.ops().put_word(pe.channel, 1, LoopPe::word(0), 7, 8); };
+  const auto old = [] { return take_stats()[static_cast<std::size_t>(Stat::old_packets)]; };
+  put();  // leaves at once, and is not answered
+  EXPECT_EQ(channel.next_deadline(), nic::kNever);
+  old();
+  const std::int64_t before = nic::clock_now();
+  put();
+  const std::int64_t deadline = channel.next_deadline();
+  EXPECT_GE(deadline, before + nic::kLongestHold);
+  EXPECT_LE(deadline, nic::clock_now() + nic::kLongestHold);
+  std::uint64_t left = 0, puts = 0;
+  for (std::int64_t now = before; now < deadline;) {
+    if (left == 0 && ++puts < 500) put();  // they are too few to fill it
+    pe.net->poll();
+    left += old();
+    now = nic::clock_now();
+    ASSERT_TRUE(left == 0 || now >= deadline) << "it left " << deadline - now << " ns early";
+  }
+  pe.net->poll();
+  EXPECT_EQ(left + old(), 1u);
+  EXPECT_EQ(channel.next_deadline(), nic::kNever);
   job.quiet(pe);
 }
 
