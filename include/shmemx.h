@@ -84,6 +84,13 @@ typedef struct {
   F(void, shmemx_stats_reset, (void), ())                 \
   F(void, shmemx_stats_print, (void), ())
 
+/* ---- The network --------------------------------------------------------------------------------------- */
+
+/* What this PE reaches PEs of other nodes by, for people to read, such as "libfabric tcp;ofi_rxm, small operations
+ * packed"; "" where all PEs share a node's memory and there is no network.  The text stays where it is until
+ * shmem_finalize.  Local; any thread between shmem_init and shmem_finalize. */
+#define SHMEMX_NETWORK_FUNCS(F) F(const char*, shmemx_network, (void), ())
+
 /* ---- Memory on NVM ------------------------------------------------------------------------------------ */
 
 /* A hint of shmem_malloc_with_hints: the block lies in files and is cached in memory, so that it may be larger
@@ -158,7 +165,12 @@ typedef struct {
 
 /* ---- Memory on memory servers: shmem/remote.h ---------------------------------------------------------- */
 
-#define SHMEMX_FUNCS(F) SHMEMX_STATS_FUNCS(F) SHMEMX_NVM_FUNCS(F) SHMEMX_KV_FUNCS(F) SHMEMX_REMOTE_FUNCS(F)
+#define SHMEMX_FUNCS(F)   \
+  SHMEMX_STATS_FUNCS(F)   \
+  SHMEMX_NETWORK_FUNCS(F) \
+  SHMEMX_NVM_FUNCS(F)     \
+  SHMEMX_KV_FUNCS(F)      \
+  SHMEMX_REMOTE_FUNCS(F)
 
 /* ---- Prototypes --------------------------------------------------------------------------------------- */
 

@@ -114,6 +114,11 @@ void pshmem_info_get_name(char* name) {
   std::strcpy(name, SHMEM_VENDOR_STRING);
 }
 
+const char* pshmemx_network(void) {
+  shm::check_started({"shmemx_network"});
+  return shm::network_text();
+}
+
 void pshmem_pcontrol(int, ...) {}
 
 // Repeated calls do nothing, and the end of the program finalizes (setup/exit).
@@ -127,5 +132,6 @@ int p_num_pes(void) { return pshmem_n_pes(); }
 ATOLL_FUNCS_SETUP(ATOLL_ALIAS_)
 ATOLL_FUNCS_EXIT(ATOLL_ALIAS_)
 ATOLL_FUNCS_OLD_SETUP(ATOLL_ALIAS_)
+SHMEMX_NETWORK_FUNCS(ATOLL_ALIAS_)
 
 }  // extern "C"

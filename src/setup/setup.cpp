@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "base/crash.hpp"
 #include "base/env_names.hpp"
@@ -50,6 +51,8 @@ ProcessState* state = nullptr;
 std::atomic<int> starts{0};  // inits not yet finalized
 Mutex start_mutex;
 nvm::Heap* nvm_heap GUARDED_BY(start_mutex) = nullptr;  // null: there is none
+
+std::string& network_found = *new std::string;  // written by init only
 
 std::vector<std::ptrdiff_t> heap_deltas GUARDED_BY(start_mutex), static_deltas GUARDED_BY(start_mutex);
 
@@ -96,6 +99,7 @@ void fill_runtime() REQUIRES(start_mutex) {
   rt.memory = &memory;
   rt.boot = state->boot;
   rt.network = state->network.get();
+  network_found = rt.network != nullptr ? rt.network->describe() : "";
   rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(pes_of_host(job))));
   fill_deltas();
   std::size_t heap_size = memory.heap_stride() - memory.own_bytes();
@@ -344,6 +348,8 @@ void stop_library(Call call) {
 }
 
 bool library_started() { return starts.load() > 0; }
+
+const char* network_text() { return network_found.c_str(); }
 
 void abandon_library() { starts.store(0); }
 

@@ -18,6 +18,10 @@ void stop_library(Call call);
 /// Whether more starts than stops have been counted.  Any thread, any time.
 bool library_started();
 
+/// What PEs of other nodes are reached by, for people; "" where there is no network.  Valid until
+/// stop_library() or abandon_library() ends the library.
+const char* network_text();
+
 /// Forgets that the library runs, without a word to other PEs: the job ends.
 void abandon_library();
 

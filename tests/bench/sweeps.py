@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: sweeps.py <oshrun> <shmem_bench> <sanitizers> <rma, signal, coll, lock, init, wrong, options, progress, plot or compare>
+"""usage: sweeps.py <oshrun> <shmem_bench> <Release, or how else it is built> <rma, signal, coll, lock, init, wrong, options, progress, plot or compare>
 
 What shmem_bench measures by size, what it says of where that was, and how two runs are compared."""
 import json
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import xml.dom.minidom
 
-oshrun, bench, sanitizers = sys.argv[1:4]
+oshrun, bench, unfit = sys.argv[1:4]
 QUICK = ["--seconds", "0.0005", "--rounds", "3"]
 # Kinds, whether they have sizes, and how many operations a step has.
 KINDS = {"rma": {"put": (True, 1), "get": (True, 1), "put_nbi": (True, 5), "get_nbi": (True, 5)},
@@ -54,6 +54,7 @@ def check(command, pes, nodes):
     expect(set(environment) == ENVIRONMENT, environment)
     expect((environment["pes"], environment["nodes"], environment["command"]) == (pes, nodes, command), environment)
     expect(all(environment[name] != "" for name in ENVIRONMENT), environment)
+    expect(environment["provider"].startswith("libfabric " if nodes > 1 else "none, all PEs share memory"), environment)
     wanted = [(name, size) for name, (sized, _) in KINDS[command].items() for size in ((24, 4096) if sized else (0,))
               if name != "test" or pes > 1]
     expect([(row["what"], row["bytes"]) for row in rows] == wanted, [(row["what"], row["bytes"]) for row in rows])
@@ -82,7 +83,7 @@ def kernel(command):
     expect(heading.split() == "# what size latency us p50 p99 p99.9 longest MB/s messages/s".split(), said)
     for words in ("# shmem_bench " + command, "pes 2; nodes 1", "version ", "commit ", "build ", "governor ", "cores ", "provider "):
         expect(words in said, f"{words} in {said}")
-    expect(("WARNING: built" in said) == (sanitizers != ""), said)
+    expect(("WARNING: built" in said) == (unfit != "Release"), said)
 
 
 def options():
@@ -216,6 +217,12 @@ def compare():
     file_of("a", many + [("odd", [1, 2, 3, 4, 5])])
     file_of("b", many + [("odd", [6, 7, 8, 9, 10])])
     expect("verdict: no change" in compared("a", "b"), "one of a hundred is chance")
+
+    # Commands that write one figure a row: several runs in one file.
+    runs = "".join(run("kv", *QUICK, "--elements", "100", "--kernel", "pingpong", "--json").stdout for _ in range(4))
+    pathlib.Path("runs").write_text(runs)
+    said = compared("runs", "runs")
+    expect("verdict: no change; of 3 rows" in said and "0 with too few rounds" in said, said)
 
     # A file of several runs, rows of other sizes, and files that are none.
     file_of("a", [("one", [v]) for v in ten])

@@ -2,10 +2,10 @@
 #include "environment.hpp"
 
 #include <shmem.h>
+#include <shmemx.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <utility>
@@ -17,10 +17,12 @@ extern const char* const kCommit;  // commit.cmake writes it
 
 namespace {
 
+// A build for debugging may be optimised a little, and one of another type, of a distribution say, for
+// release.
 #ifdef __OPTIMIZE__
-constexpr bool kOptimised = true;
+constexpr bool kForDebugging = std::string_view(ATOLL_BUILD_TYPE) == "Debug";
 #else
-constexpr bool kOptimised = false;
+constexpr bool kForDebugging = true;
 #endif
 
 std::string first_line(const char* path) {
@@ -40,14 +42,9 @@ std::string processor() {
   return "unknown";
 }
 
-/// The program sees what the library was told, not what it has found.
-std::string provider(int nodes) {
-  if (nodes == 1) return "none, all PEs share memory";
-  for (const char* name : {"SHMEM_PROVIDER", "FI_PROVIDER"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return "chosen by the library";
+std::string provider() {
+  const std::string network = shmemx_network();
+  return network.empty() ? "none, all PEs share memory" : network;
 }
 
 std::string today() {
@@ -72,7 +69,7 @@ Facts facts(const char* command, int nodes) {
           {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
           {"pes", std::to_string(shmem_n_pes())},
           {"nodes", std::to_string(nodes)},
-          {"provider", provider(nodes)},
+          {"provider", provider()},
           {"version", ATOLL_VERSION},
           {"commit", kCommit},
           {"build", ATOLL_BUILD_TYPE}};
@@ -113,7 +110,7 @@ std::string environment_json(const char* command, int nodes) {
 
 const char* build_warning() {
   if (std::string_view(ATOLL_SANITIZE) != "") return "WARNING: built with a sanitizer: figures say nothing";
-  if (!kOptimised) return "WARNING: built without optimisation, for debugging: figures say nothing";
+  if (kForDebugging) return "WARNING: built for debugging: figures say nothing";
   return "";
 }
 

@@ -80,6 +80,7 @@
 #define CHECK_shmemx_stats_read         RESULT(stats)
 #define CHECK_shmemx_stats_reset        NOTHING
 #define CHECK_shmemx_stats_print        NOTHING
+#define CHECK_shmemx_network            NOTHING
 #define RANGE call.may_be_null("ptr", ptr, 1, bytes)
 #define COPIED call.local("dest", dest, 1, bytes); call.local("source", source, 1, bytes)
 #define CHECK_shmemx_nvm_open           NOTHING

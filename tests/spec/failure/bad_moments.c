@@ -26,6 +26,7 @@ static void pe_quiet(void) { shmem_pe_quiet(&(int){0}, 1); }
 static void stats_read(void) { shmemx_stats_read(&(shmemx_stats_t){0}); }
 static void stats_reset(void) { shmemx_stats_reset(); }
 static void stats_print(void) { shmemx_stats_print(); }
+static void network(void) { printf("%s\n", shmemx_network()); }
 static void my_pe(void) { printf("%d\n", shmem_my_pe()); }
 static void n_pes(void) { printf("%d\n", shmem_n_pes()); }
 static void iput(void) { shmem_long_iput(&word, &word, 1, 1, 1, 0); }
@@ -89,6 +90,7 @@ static const struct {
     {"shmemx_stats_read", stats_read, kRefused},
     {"shmemx_stats_reset", stats_reset, kRefused},
     {"shmemx_stats_print", stats_print, kRefused},
+    {"shmemx_network", network, kRefused},
     {"shmem_my_pe", my_pe, kRefused},
     {"shmem_n_pes", n_pes, kRefused},
     {"shmem_finalize", finalize, kReturned},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mistakes with blocks of the symmetric heap: `blocks right|over|put|read|freed`.  checkers_test.py runs it
- * under valgrind and AddressSanitizer. */
+/* Mistakes with blocks of the symmetric heap, and one with a block of malloc: `blocks
+ * right|over|put|read|freed|lost`. checkers_test.py runs it under valgrind and AddressSanitizer. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,13 @@ static void exchange(char* to) {
   shmem_putmem(to, source, kBytes, (me + 1) % n);
   shmem_barrier_all();
   if (to[kBytes - 1] != (me + n - 1) % n + 1) abort();
+}
+
+/* Nothing refers to it any more. */
+static void lose(void) {
+  static void* volatile lost;
+  lost = malloc(kBytes);
+  lost = NULL;
 }
 
 int main(int count, char** arguments) {
@@ -37,6 +44,7 @@ int main(int count, char** arguments) {
   if (first && strcmp(what, "read") == 0) source[0] = ((volatile char*)block)[kBytes + 1];
   shmem_free(other);
   if (first && strcmp(what, "freed") == 0) source[0] = ((volatile char*)other)[1];
+  if (first && strcmp(what, "lost") == 0) lose();
   shmem_finalize();
   shmem_init();
   exchange(shmem_malloc(kBytes));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who am I, how many are we, what is this library, and what can be reached. */
+#include <shmemx.h>
 #include <string.h>
 
 #include "check.h"
@@ -33,6 +34,13 @@ static void test_library(void) { /* Semantics 14 */
   CHECK_EQ(minor, 6);
   CHECK(memchr(name, '\0', sizeof name) != NULL);
   CHECK_STR(name, SHMEM_VENDOR_STRING);
+}
+
+static void test_network(void) {
+  int others = 0;
+  for (int pe = 0; pe < shmem_n_pes(); ++pe) others |= shmem_ptr(&variable, pe) == NULL;
+  CHECK_EQ(strstr(shmemx_network(), "libfabric ") != NULL, others);
+  CHECK_EQ(shmemx_network()[0] != '\0', others);
 }
 
 static void test_reach(void) { /* Semantics 15 */
@@ -113,6 +121,7 @@ int main(void) {
   shmem_init();
   test_numbers();
   test_library();
+  test_network();
   test_reach();
   test_pointers();
   test_pointers_follow_the_nodes();
