@@ -65,6 +65,10 @@ void single(Numbers& table) {
   CHECK(!table.take(key(1)));
   CHECK_EQ(table.get_or_insert(key(1), 9, &old), SHMEMX_KV_INSERTED);
   CHECK_EQ(table.insert_or_update(key(1), 1), SHMEMX_KV_OK);
+}
+
+void requests(Numbers& table) {
+  std::int64_t old = 0;
   int codes[2] = {};
   {
     const std::array<std::uint64_t, 2> keys{key(3), key(4)};
@@ -457,6 +461,7 @@ int main() {
     Numbers table(kEach * static_cast<std::uint64_t>(shmem_n_pes()));
     CHECK(table);
     single(table);
+    requests(table);
     many(table);
     changed(table);
     nonblocking(table);
