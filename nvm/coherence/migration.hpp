@@ -39,6 +39,7 @@ class ProgramPace {
     const bool rested = now - last_end_ > kPause;
     last_end_ = now;
     completed_ = false;
+    in_quiet_ = false;
     return rested;
   }
   /// A call returns that may have sent some, or, `completed`, has waited for all.
@@ -51,7 +52,7 @@ class ProgramPace {
   }
   /// A quiet that waits for all, and its return, which may be later: what it waits for beside operations on
   /// pages is no pause either.
-  void quiet_begins() { in_quiet_ = !completed_; }
+  void quiet_begins() { in_quiet_ = in_quiet_ || !completed_; }
   void quiet_ends(Clock::time_point now = Clock::now()) {
     if (in_quiet_) ends(true, now);
     in_quiet_ = false;

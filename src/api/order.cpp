@@ -16,11 +16,15 @@ void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
   if (ctx == SHMEM_CTX_INVALID) return;
   shm::Context& context = shm::context_of(call, ctx);
   shm::check_array(call, "target_pes", pes, count);
-  for (size_t i = 0; i < count; ++i) {
+  const auto world = [&](size_t i) {
     const int pe = shm::to_world(call, ctx, pes[i]);
     shm::check_pe(call, pe);
-    shm::quiet_to(context, pe, call);
-  }
+    return pe;
+  };
+  // What is held for them leaves before the first is waited for.
+  if (context.channel != nullptr && count > 1)
+    for (size_t i = 0; i < count; ++i) shm::flush_to(context.channel, world(i));
+  for (size_t i = 0; i < count; ++i) shm::quiet_to(context, world(i), call);
 }
 
 }  // namespace

@@ -36,8 +36,8 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-/// Runs `body` on a thread that takes none of the program's signals, but those of its own faults, which end
-/// the process with a report like any other thread's.  `name`, of at most 15 characters, is
+/// Runs `body` on a thread that takes none of the program's signals but those of kOwnFaults: so a fault of its
+/// own ends the process with a report, like any other thread's.  `name`, of at most 15 characters, is
 /// what debuggers show.  Throws what std::thread does when there are no threads left.
 template <class Body>
 std::thread start_service_thread(const char* name, Body body) {

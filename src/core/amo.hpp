@@ -58,6 +58,7 @@ template <AtomicOp op, class T>
                                                  T compare, int pe) {
   check_aligned(call, target_name<op>(), at, sizeof(T));
   check_result(call, "fetch", fetch);
+  check_dest(fetch);
   Context& context = context_of(call, ctx);
   // The network must not store where a page may have to come first.
   if (RemoteAddress there; !rt.regions.holds(fetch) && find_remote(at, pe, there)) [[likely]]

@@ -30,12 +30,19 @@ void describe_quiet(WaitRecord& record, Call call, const Channel* channel) {
       others);
 }
 
-// All that is outstanding on the channel.
-void complete_channel(Channel& channel, Call call) {
-  channel.ops->flush(&channel);
+// All that is outstanding on the channel, which the context has.  What its fences so far had before them is
+// then complete; fences of other threads since then, and what such a thread has waited for, stay as they are.
+void complete_channel(Context& context, Call call) {
+  const std::uint64_t fences = context.fences.load(std::memory_order_acquire);
+  Channel* channel = context.channel;
+  channel->ops->flush(channel);
   Drain wait;
-  wait_for([&] { return drained(&channel, wait); },
-           [&](WaitRecord& record) { describe_quiet(record, call, &channel); });
+  wait_for([&] { return drained(channel, wait); },
+           [&](WaitRecord& record) { describe_quiet(record, call, channel); });
+  std::uint64_t done = context.fences_done.load(std::memory_order_relaxed);
+  while (done < fences && !context.fences_done.compare_exchange_weak(done, fences, std::memory_order_release,
+                                                                     std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace
@@ -45,7 +52,7 @@ void set_quiet_service(void (*complete)()) { quiet_service.store(complete, std::
 void quiet_remote(Context& context, Call call) {
   quiet_regions(context);
   quiet_services(context);
-  if (context.channel != nullptr) complete_channel(*context.channel, call);
+  if (context.channel != nullptr) complete_channel(context, call);
   end_quiet_of_regions();
 }
 
@@ -72,18 +79,13 @@ void fence_remote(Context& context, Call call) {
   if (channel == nullptr) return;
   if (!channel->ops->fence(channel)) return quiet_remote(context, call);
   // After the fence of the channel: what is issued from here on follows it.
+  // The release tells whoever completes the channel for this fence of what precedes it.
   if (rt.regions.size != 0 && !channel->ops->idle(channel))
-    context.fences.fetch_add(1, std::memory_order_relaxed);
+    context.fences.fetch_add(1, std::memory_order_release);
 }
 
 void complete_fenced_remote(Context& context, Call call) {
-  const std::uint64_t fences = context.fences.load(std::memory_order_relaxed);
-  if (context.channel != nullptr) complete_channel(*context.channel, call);
-  // Fences of other threads since then, and what such a thread has waited for, stay as they are.
-  std::uint64_t done = context.fences_done.load(std::memory_order_relaxed);
-  while (done < fences && !context.fences_done.compare_exchange_weak(done, fences, std::memory_order_release,
-                                                                     std::memory_order_relaxed)) {
-  }
+  if (context.channel != nullptr) complete_channel(context, call);
 }
 
 }  // namespace shm

@@ -72,7 +72,10 @@ void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<
   layout_.events = events_.get();
   memory_ = memory;
   region_ = find_region(memory, 1);
-  if (is_paged()) grown_ = std::make_unique<FarShards>(layout_, static_cast<unsigned>(shards_.size()));
+  if (is_paged()) {
+    grown_ = std::make_unique<FarShards>(layout_, static_cast<unsigned>(shards_.size()));
+    looks_at_segments_.reset(new std::atomic<unsigned>[shards_.size()]());
+  }
   lean.store(&no_lean_calls(), std::memory_order_relaxed);
   one_sided_.reset();
   if (is_paged()) return;
@@ -164,8 +167,11 @@ Code Table::with_copies(const KvRequest& request, ValueRoom& result, Execute exe
 // How many segments the shard has, or had a while ago: to ask it each time takes as long as a request.
 std::uint64_t Table::segments_about(int pe) const {
   constexpr unsigned kTimes = 64;
-  if (layout_.has_segments() && looks_at_segments_.fetch_add(1, std::memory_order_relaxed) % kTimes == 0)
-    grown_->note_segments(pe, Shard<Paged>(Paged(memory_, pe), layout_).segments());
+  if (layout_.has_segments() &&
+      looks_at_segments_[pe].fetch_add(1, std::memory_order_relaxed) % kTimes == 0) {
+    const std::uint64_t now = Shard<Paged>(Paged(memory_, pe), layout_).segments();
+    grown_->note_segments(pe, std::min(now, layout_.most_segments));
+  }
   return grown_->segments(pe);
 }
 

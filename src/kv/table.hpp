@@ -244,7 +244,7 @@ class Table : public LeanTable {
   std::byte* memory_ = nullptr;
   Region* region_ = nullptr;          // in which all shards lie; null: they are in memory
   std::unique_ptr<FarShards> grown_;  // of a table in a region
-  mutable std::atomic<unsigned> looks_at_segments_{0};
+  std::unique_ptr<std::atomic<unsigned>[]> looks_at_segments_;  // of each PE
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;
