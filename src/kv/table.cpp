@@ -35,6 +35,8 @@ void Table::end() {
   local_calls_.reset();
   layout_.events = nullptr;
   events_.reset();
+  grown_.reset();
+  looks_at_segments_.reset();
   watch(0);
   {
     const LockGuard guard(watch_mutex_);

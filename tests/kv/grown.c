@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Named tables that grow, in a job that ends at any instant, and in the next one.
  *
- *   kv_grown <epochs> <kill>   that many epochs more, of so many keys of each PE more; kill > 0: each PE may
- * die within so many microseconds after the first; "split": within so many after it has begun to split a
- *                              segment of the table with slots.  PE 0 prints "found <epoch> of <slots> slots"
+ *   kv_grown <epochs> <kill>
+ *
+ * that many epochs more, of so many keys of each PE more.  kill > 0: each PE dies within so many microseconds
+ * after the first; "split": while it splits a segment of the table with slots.  PE 0 prints
+ * "found <epoch> of <slots> slots".
  *
  * What is there at the beginning must be all of one epoch, and nothing of what came after it. */
 #include <signal.h>
@@ -13,39 +15,32 @@
 
 #include "kv_check.h"
 
-enum { kKeysEach = 600, kTables = 2, kSplitLasts = 300 /* us, about */ };
+enum { kKeysEach = 600, kTables = 2, kHashesOfASplit = 500 /* at least */ };
 
 static shmemx_kv_t tables[kTables];
 static int me, npes;
 
 /* While a thread inserts one key the library asks for the hash of that one, and where it splits a segment for
  * it, for those of all elements of the segment. */
-static int kill_in_splits;
+static int dies_at; /* that hash of an insertion; 0: at none */
 static _Thread_local int is_inserting, hashed;
-static volatile sig_atomic_t is_splitting; /* the thread of the program */
+
+static Random dice;
 
 static void die_within(long most) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  Random dice = {(uint64_t)now.tv_nsec + (uint64_t)me * 1000003};
   const long in = 1 + (long)random_below(&dice, (uint64_t)most);
   const struct itimerval timer = {.it_value = {.tv_sec = in / 1000000, .tv_usec = in % 1000000}};
   CHECK_EQ(setitimer(ITIMER_REAL, &timer, NULL), 0);
 }
 
-/* SA_RESETHAND: the signal ends the process when this returns. */
-static void die(int signal) {
+static void die_here(void) {
   static const char in_split[] = "dies while it splits\n";
-  if (is_splitting && write(STDERR_FILENO, in_split, sizeof in_split - 1) < 0) _exit(1);
-  raise(signal);
+  if (write(STDERR_FILENO, in_split, sizeof in_split - 1) < 0) _exit(1);
+  raise(SIGALRM);
 }
 
 static uint64_t hash(const void* key, size_t n) {
-  enum { kNoMoreForTheKey = 4 };
-  if (is_inserting && ++hashed == kNoMoreForTheKey) {
-    is_splitting = 1;
-    if (kill_in_splits) die_within(kSplitLasts);
-  }
+  if (is_inserting && ++hashed == dies_at) die_here();
   uint64_t bits = 1469598103934665603u; /* FNV-1a */
   for (size_t i = 0; i < n; ++i) bits = (bits ^ ((const unsigned char*)key)[i]) * 1099511628211u;
   return bits;
@@ -54,7 +49,7 @@ static uint64_t hash(const void* key, size_t n) {
 static int insert(shmemx_kv_t kv, Key key, const void* value, size_t n) {
   is_inserting = 1;
   const int status = shmemx_kv_insert(kv, key.text, key.n, value, n);
-  is_splitting = is_inserting = hashed = 0;
+  is_inserting = hashed = 0;
   return status;
 }
 
@@ -111,9 +106,11 @@ static long check_table(int t) {
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 3);
   const long epochs = atol(argv[1]), kill_within = atol(argv[2]);
-  kill_in_splits = strcmp(argv[2], "split") == 0;
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  dice.state = (uint64_t)now.tv_nsec + (uint64_t)me * 1000003;
   open_tables();
   long epoch[kTables];
   shmemx_kv_stats_t stats;
@@ -121,10 +118,9 @@ int main(int argc, char** argv) {
   for (int t = 0; t < kTables; ++t) epoch[t] = check_table(t);
   CHECK_EITHER(epoch[0], epoch[1], epoch[1] + 1); /* tables are persisted one after the other */
   if (me == 0) printf("found %ld of %zu slots\n", epoch[1], (size_t)stats.slots), fflush(stdout);
-  struct sigaction action = {.sa_flags = (int)SA_RESETHAND};
-  action.sa_handler = die;
-  CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
   if (kill_within > 0) die_within(kill_within);
+  enum { kOfTheKey = 3 }; /* more are of a split */
+  if (strcmp(argv[2], "split") == 0) dies_at = kOfTheKey + 1 + (int)random_below(&dice, kHashesOfASplit);
   for (long n = 0; n < epochs; ++n) {
     for (int t = 0; t < kTables; ++t) {
       if (epoch[t] > epoch[1 - t]) continue; /* it has been persisted already */

@@ -35,8 +35,8 @@ killed() {
 
 # The third epoch has the first split, and the table is not persisted before it ends: each job splits again.
 run -n 2 "$program" 2 0
-killed 6 40 'dies while it splits' 1 split
-killed 4 10 SIGALRM 3 40000
+killed 6 10 'dies while it splits' 1 split
+killed 4 40 SIGALRM 3 40000
 run -n 2 "$program" 3 0
 run -n 2 --virtual-nodes 2 "$program" 1 0
 run -n 2 "$program" 0 0 >"$objects.found"
