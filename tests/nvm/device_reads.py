@@ -43,4 +43,5 @@ for readers, at_most in AT_MOST.items():
         wrong.append(f"{readers} readers: more than {at_most} reads a get with cooperation")
     if min(without) < AT_LEAST_WITHOUT:
         wrong.append(f"{readers} readers: less than {AT_LEAST_WITHOUT} without: this is no measure of cooperation")
-sys.exit("; ".join(wrong))
+if wrong:
+    sys.exit("; ".join(wrong))
