@@ -251,8 +251,7 @@ int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
   shm::kv::Key wanted = shm::kv::key_of(call, table, key, key_bytes);
   shm::kv::check_value(call, "val", value, room);
   std::vector<std::byte> own_key;
-  if (shm::kv::overlap(key, key_bytes, value, room))
-    wanted.bytes = key = shm::kv::copied(own_key, key, key_bytes);
+  wanted.bytes = key = shm::kv::apart(own_key, key, key_bytes, value, room);
   const int pe = table.pe_of_key(wanted);
   int status = SHMEMX_KV_NOT_FOUND;
   if (table.is_here(pe)) {

@@ -40,6 +40,12 @@ inline const std::byte* copied(std::vector<std::byte>& own, const void* bytes, s
   own.assign(from, from + n);
   return own.data();
 }
+/// What is read, where results may be written before it is: the bytes, or a copy.
+inline const std::byte* apart(std::vector<std::byte>& own, const void* bytes, std::size_t n,
+                              const void* results, std::size_t result_bytes) {
+  return overlap(bytes, n, results, result_bytes) ? copied(own, bytes, n)
+                                                  : static_cast<const std::byte*>(bytes);
+}
 
 inline void check_value(Call call, const char* argument, const void* value, std::size_t n) {
   if (value == nullptr && n != 0) [[unlikely]]

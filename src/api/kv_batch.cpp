@@ -56,12 +56,6 @@ Code refuse_all(const Batched& given, Code status) {
   return given.count == 0 ? SHMEMX_KV_OK : status;
 }
 
-// What is read, where results may be written before it is.
-const std::byte* apart(std::vector<std::byte>& own, const std::byte* bytes, std::size_t n,
-                       const void* results, std::size_t result_bytes) {
-  return overlap(bytes, n, results, result_bytes) ? copied(own, bytes, n) : bytes;
-}
-
 Code store_all(const Batched& given, const void* values, std::size_t value_bytes) {
   check_value(given.call, "values", values, value_bytes * given.count);
   Many many = many_of(given);

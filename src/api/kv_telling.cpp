@@ -23,10 +23,8 @@ struct Arguments {
 // What is read may be where the old value goes, which is given before it is read for the last time.
 Code tell_apart(Call call, KvOp op, Table& table, Arguments given) {
   std::vector<std::byte> own_key, own_value;
-  if (overlap(given.key, given.key_bytes, given.old, given.room))
-    given.key = copied(own_key, given.key, given.key_bytes);
-  if (overlap(given.value, given.value_bytes, given.old, given.room))
-    given.value = copied(own_value, given.value, given.value_bytes);
+  given.key = apart(own_key, given.key, given.key_bytes, given.old, given.room);
+  given.value = apart(own_value, given.value, given.value_bytes, given.old, given.room);
   KvRequest request{.op = op, .key = table.key(given.key, given.key_bytes)};
   request.value = given.value;
   request.n = given.value_bytes;
