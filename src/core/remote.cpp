@@ -40,11 +40,16 @@ constexpr std::size_t kShortBounce = 4096;
 
 bool is_short(std::size_t n) { return n <= std::min(kShortBounce, rt.network->copy_limit()); }
 
+struct ShortCopy {
+  // May wait for a page.
+  ShortCopy(const void* source, std::size_t n) { std::memcpy(bytes.data(), source, n); }
+  std::array<std::byte, kShortBounce> bytes;
+};
+
 [[gnu::noinline]] void put_short_bounced(Channel* channel, RemoteAddress to, const void* source,
                                          std::size_t n, int pe) {
-  std::array<std::byte, kShortBounce> copied;
-  std::memcpy(copied.data(), source, n);  // may wait for a page
-  channel->ops->put(channel, pe, to, copied.data(), n, true, nullptr);
+  const ShortCopy copy(source, n);
+  channel->ops->put(channel, pe, to, copy.bytes.data(), n, true, nullptr);
   rt.progress->posted();
 }
 
@@ -312,9 +317,8 @@ static bool put_with_signal(Channel* channel, int pe, RemoteAddress to, const vo
                                                       const void* source, std::size_t n, RemoteAddress word,
                                                       AtomicOp op, std::uint64_t value) {
   if (!is_short(n)) return false;
-  std::array<std::byte, kShortBounce> copied;
-  std::memcpy(copied.data(), source, n);
-  return put_with_signal(channel, pe, to, copied.data(), n, word, op, value);
+  const ShortCopy copy(source, n);
+  return put_with_signal(channel, pe, to, copy.bytes.data(), n, word, op, value);
 }
 
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
