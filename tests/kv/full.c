@@ -82,7 +82,7 @@ static void test_other_calls(shmemx_kv_t kv, int tried, size_t bytes) {
 /* Where one is removed, another finds room, for ever: removed elements leave nothing behind. */
 static void test_room_again(shmemx_kv_t kv, int tried, size_t bytes) {
   static unsigned char value[8192];
-  for (int round = 0; round < rounds(20, 3); ++round) {
+  for (int round = 0; round < rounds(20, 2); ++round) {
     for (int i = 0; i < tried; i += 1 + round % 5) {
       if (!inserted[i]) continue;
       const Key key = key_of(me, i);
@@ -156,7 +156,7 @@ static void test_mixed_lengths(void) {
   static unsigned char value[kLongest];
   shmemx_kv_t kv = table_of(48, kLongest, (uint64_t)(kElements * npes));
   Random dice = {(uint64_t)me};
-  for (int round = 0; round < rounds(40, 8); ++round) {
+  for (int round = 0; round < rounds(40, 4); ++round) {
     for (int i = 0; i < kElements; ++i) {
       const Key key = key_of(me, i);
       make_bytes(value, kLongest, seed_of(me, i));

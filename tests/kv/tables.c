@@ -55,7 +55,7 @@ static void test_what_stays(void) {
   enum { kMemory = 200 << 10, kMost = 1536 };
   if (getenv("SHMEM_KV_MATCH") != NULL || getenv("SHMEM_HEAP") != NULL)
     return; /* libfabric's, and the pool's */
-  const int warm = 20, times = rounds(1000, 200);
+  const int warm = 20, times = rounds(1000, 100);
   size_t before = 0;
   for (int i = 0; i < warm + times; ++i) {
     if (i == warm) before = mallinfo2().uordblks;
@@ -237,8 +237,11 @@ static uint64_t one_home(const void* key, size_t n) { return (void)key, (void)n,
 /* Elements in their slots need no blocks. Of 30 with one home, 14 are there, and the last are two groups on:
  * that is told even when another one has come to the first group since. */
 static void test_shape(void) {
-  const shmemx_kv_options_t options = {
-      .key_bytes = 48, .value_bytes = 8, .capacity = (uint64_t)(100 * npes), .hash = one_home};
+  const shmemx_kv_options_t options = {.key_bytes = 48,
+                                       .value_bytes = 8,
+                                       .capacity = (uint64_t)(100 * npes),
+                                       .memory_bytes = 256 << 10,
+                                       .hash = one_home};
   shmemx_kv_t kv = NULL;
   shmemx_kv_stats_t stats;
   CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);

@@ -27,6 +27,15 @@ function(use_virtual_nodes variable nodes target)
   set(${variable} ${options} PARENT_SCOPE)
 endfunction()
 
+# The jobs of all tests that this folder has so far start without hardware, those too that a script starts.
+function(start_without_hardware)
+  if(NOT no_hardware_preload)
+    return()
+  endif()
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT LD_PRELOAD=${no_hardware_preload})
+endfunction()
+
 # Builds a program like any other target, linked to the library, so that it gets the preset's sanitizer.  A program in C may
 # also be a member of a suite (add_suite_runs): it is compiled once, with another name for its main().
 #   add_pe_program(<target> SOURCES <files> [LIBRARIES <targets>] [NO_PIE] [SUITE <suite>])
@@ -80,8 +89,12 @@ function(add_pe_run test)
   if(arg_ONLY_IN_ALL)
     set(configurations CONFIGURATIONS all listed)
   endif()
-  # Its PEs wait half of the time, for each other or for libfabric: two jobs of 4 PEs side by side are done sooner.
+  # On one node PEs wait half of the time for each other: two jobs of 4 PEs side by side are done sooner.  Over the network
+  # each of them also polls while it waits: side by side, two jobs take up to twice as long as one after the other.
   math(EXPR processors "(${arg_PES} + 3) / 4")
+  if(arg_PES GREATER 2 AND arg_VIRTUAL_NODES GREATER 1)
+    set(processors ${arg_PES})
+  endif()
   add_test(NAME ${test} ${configurations}
     COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout}
       ${arg_SCRIPT} ${arg_ARGS})

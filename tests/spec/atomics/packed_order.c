@@ -8,7 +8,7 @@
 #include "packed_limit.h"
 
 /* kRow words are too many to be packed, and half of them are just few enough. */
-enum { kScratch = 32, kMostPes = 16, kMostTimes = 4000, kRow = 2 * kPackedUpTo / 8 };
+enum { kScratch = 32, kMostPes = 16, kMostTimes = 1200, kRow = 2 * kPackedUpTo / 8 };
 
 typedef struct {
   _Alignas(64) uint64_t at; /* in a cache line of its own */
@@ -97,7 +97,7 @@ static uint64_t observe(int pe) {
 
 /* Some PEs write, each to the one across; the others look on, at themselves and at one of those. */
 static void test_flag_after_data(void) {
-  const uint64_t times = (uint64_t)rounds(kMostTimes, 120);
+  const uint64_t times = (uint64_t)rounds(kMostTimes, 60);
   for (int round = 0; round < 2 && npes > 1; ++round) {
     const int first = round * (npes / 2), one = (first + npes / 2) % npes;
     const int place = (me - first + npes) % npes; /* the writers' are below npes / 2 */
@@ -115,7 +115,7 @@ static void test_flag_after_data(void) {
 /* A payload of any size, packed or not, a burst, a fence and a flag, which is answered. */
 static void test_payload(void) {
   const int from = (me + npes - npes / 2) % npes;
-  for (uint64_t i = 1; i <= (uint64_t)rounds(2000, 60); ++i) {
+  for (uint64_t i = 1; i <= (uint64_t)rounds(500, 30); ++i) {
     const size_t count = 1 + random_below(&dice, i % 2 == 0 ? kRow : 10);
     uint64_t source[kRow];
     for (size_t k = 0; k < kRow; ++k) source[k] = i * 1000 + k;
@@ -158,7 +158,7 @@ static void complete(int c) {
 static void test_completion(void) {
   uint64_t added[kMostPes] = {0}, fetched[kMostPes];
   const int right = right_pe(), teller = left_pe();
-  for (uint64_t i = 1; i <= (uint64_t)rounds(2000, 60); ++i) {
+  for (uint64_t i = 1; i <= (uint64_t)rounds(500, 30); ++i) {
     const int c = (int)random_below(&dice, 2);
     for (int k = 1; k <= npes; ++k) { /* the other context's operations may go on for long */
       const int pe = (me + k) % npes;
@@ -184,7 +184,7 @@ static void test_completion(void) {
 /* A barrier completes what is on the default context. */
 static void test_barrier(void) {
   uint64_t fetched[kMostPes], added = 0;
-  for (uint64_t i = 1; i <= (uint64_t)rounds(1000, 80); ++i) {
+  for (uint64_t i = 1; i <= (uint64_t)rounds(300, 40); ++i) {
     for (int k = 1; k <= npes; ++k) {
       const int pe = (me + k) % npes;
       burst(SHMEM_CTX_DEFAULT, pe);
@@ -205,7 +205,7 @@ static void test_barrier(void) {
 /* PEs in pairs wait for each other's additions, which nobody flushes; nbi fetches are under way, too. */
 static void test_ping_pong(void) {
   const int from = (me + npes - npes / 2) % npes;
-  for (uint64_t i = 1; i <= (uint64_t)rounds(2000, 110); ++i) {
+  for (uint64_t i = 1; i <= (uint64_t)rounds(600, 50); ++i) {
     burst(contexts[i % 2], across);
     if (i % 4 == 0) shmem_uint64_atomic_fetch_inc_nbi(&old[i], scratch, across), ++sent[across];
     shmem_ctx_uint64_atomic_add(contexts[i / 2 % 2], &flag.at, 1, across);
