@@ -196,8 +196,9 @@ typedef struct {
  *
  * Nonblocking: *status, unless NULL, is SHMEMX_KV_PENDING, and what the call would have returned when it is complete.
  * `value_bytes` of get_nbi and `old` of accumulate_nbi and upsert_nbi are set then, too.  What get_nbi writes may share
- * no memory with anything that is under way.  Another thread may store the status, last of all and atomically: who
- * looks at it before quiet, test or a barrier has said that all is complete reads it as an acquiring atomic.
+ * no memory with anything that is under way, and *status lies in neither the key, the operand nor the value.  Another
+ * thread may store the status, last of all and atomically: who looks at it before quiet, test or a barrier has said
+ * that all is complete reads it as an acquiring atomic.
  *
  * Batches: `count` keys of key_bytes each, one after the other (so of one length: shorter ones are padded by the
  * program), and as many values of value_bytes each; operands and old values of upsert_batch likewise.  get_batch has
