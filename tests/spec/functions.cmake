@@ -27,12 +27,16 @@ function(use_virtual_nodes variable nodes target)
   set(${variable} ${options} PARENT_SCOPE)
 endfunction()
 
-# The jobs of all tests that this folder has so far start without hardware, those too that a script starts.
+# The jobs of these tests start without hardware, those too that a script starts; of all tests of this folder unless some are
+# named.
 function(start_without_hardware)
   if(NOT no_hardware_preload)
     return()
   endif()
-  get_property(tests DIRECTORY PROPERTY TESTS)
+  set(tests ${ARGN})
+  if(NOT tests)
+    get_property(tests DIRECTORY PROPERTY TESTS)
+  endif()
   set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT LD_PRELOAD=${no_hardware_preload})
 endfunction()
 
