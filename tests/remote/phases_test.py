@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: tests/remote/phases_test.py OSHRUN PROGRAM [PRELOAD]
+"""usage: tests/remote/phases_test.py OSHRUN PROGRAM
 
 Memory servers that are killed, or stopped, whatever the PE does at that time: the job ends, one line says which
-server it was, and nothing is left of the job.  PRELOAD: libraries for all processes.
+server it was, and nothing is left of the job.
 """
 import concurrent.futures
 import os
@@ -20,7 +20,7 @@ import unittest
 
 from server_jobs import children, servers_of
 
-OSHRUN, PROGRAM, PRELOAD = (sys.argv[1:] + [""])[:3]
+OSHRUN, PROGRAM = sys.argv[1:3]
 VICTIM = 1  # of the two servers
 DEADLINE = 60  # seconds: for a job that hangs
 END = 10  # seconds from the death of a server to the end of its job: the machine may do something else for a while
@@ -51,8 +51,6 @@ class Job:
         self.folder = tempfile.mkdtemp(prefix="atoll-phases-")
         environment = {**os.environ, **FEW, "SHMEM_SWAP": swap, "SHMEM_REMOTE_TIMEOUT": str(DEADLINE),
                        "TMPDIR": self.folder, **variables}
-        if PRELOAD:
-            environment["LD_PRELOAD"] = PRELOAD
         self.said = ""
         self.process = subprocess.Popen(
             [OSHRUN, "-n", "1", "--memory-servers", "2", "--timeout", str(DEADLINE), PROGRAM, phase], env=environment,
