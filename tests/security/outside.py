@@ -86,6 +86,6 @@ if __name__ == "__main__":
     first = [bytes.fromhex(line) for line in pathlib.Path(sys.argv[1]).read_text().split()]
     places = [(address, int(port), bytes.fromhex(token)) for address, port, token in
               (f"{end}:".split(":")[:3] for end in sys.argv[2:])]
-    staying = knock(places, first, 20)
+    staying = knock(places, first, 50)
     print("done", flush=True)
     sys.stdin.read()
