@@ -94,7 +94,7 @@ function(add_pe_run test)
     set(configurations CONFIGURATIONS all listed)
   endif()
   # On one node PEs wait half of the time for each other: two jobs of 4 PEs side by side are done sooner.  Over the network
-  # each of them also polls while it waits: side by side, two jobs take up to twice as long as one after the other.
+  # each of them also polls while it waits: two jobs side by side take longer than one after the other (docs/decisions.md, 159).
   math(EXPR processors "(${arg_PES} + 3) / 4")
   if(arg_PES GREATER 2 AND arg_VIRTUAL_NODES GREATER 1)
     set(processors ${arg_PES})
