@@ -34,7 +34,9 @@ struct Hash {
 /// What has arrived of one parcel.  Made by whoever comes first, the data or the one that expects them; the
 /// latter takes it away.
 struct Box {
-  ParcelKey key;
+  explicit Box(const ParcelKey& of) : key(of) {}
+
+  const ParcelKey key;           // who waits reads it without the lock
   std::byte* into = nullptr;     // null: not yet expected
   std::size_t room = 0;          // there, once it is
   std::vector<std::byte> early;  // arrived before that
@@ -46,11 +48,7 @@ using Boxes = std::unordered_map<ParcelKey, Box, Hash>;
 SpinLock boxes_lock;
 Boxes& boxes GUARDED_BY(boxes_lock) = *new Boxes;
 
-Box& box_of(const ParcelKey& key) REQUIRES(boxes_lock) {
-  Box& box = boxes[key];
-  box.key = key;
-  return box;
-}
+Box& box_of(const ParcelKey& key) REQUIRES(boxes_lock) { return boxes.try_emplace(key, key).first->second; }
 
 // Marks that are in use, as many as parcels are expected as puts; who gets none is sent messages.
 class Marks {
