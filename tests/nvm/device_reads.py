@@ -25,7 +25,7 @@ def reads(readers, **variables):
                     "SHMEM_SYMMETRIC_SIZE": "16m", **variables}
         words = [word for name, value in settings.items() for word in ("-x", f"{name}={value}")]
         done = subprocess.run([oshrun, "-n", str(readers + 1), "--virtual-nodes", str(readers + 1), "--timeout", "60", *words, bench,
-                               "nvm", "--kernel", "gets", "--json", "--rounds", "3", "--pages", str(DATA // PAGE)],
+                               "nvm", "--kernel", "gets", "--json", "--rounds", "1", "--pages", str(DATA // PAGE)],
                               capture_output=True, text=True, timeout=70, check=False)
     if done.returncode != 0:
         sys.exit(f"{readers} readers: ended with {done.returncode}: {done.stderr}")

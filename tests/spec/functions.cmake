@@ -93,17 +93,13 @@ function(add_pe_run test)
   if(arg_ONLY_IN_ALL)
     set(configurations CONFIGURATIONS all listed)
   endif()
-  # On one node PEs wait half of the time for each other: two jobs of 4 PEs side by side are done sooner.  Over the network
-  # each of them also polls while it waits: two jobs side by side take longer than one after the other (docs/decisions.md, 159).
-  math(EXPR processors "(${arg_PES} + 3) / 4")
-  if(arg_PES GREATER 2 AND arg_VIRTUAL_NODES GREATER 1)
-    set(processors ${arg_PES})
-  endif()
+  # Who waits polls, and gives its core away only after a while: jobs beside each other take no less time than one after the
+  # other, and beside what computes a job of two PEs took six times as long (docs/decisions.md, 159).
   add_test(NAME ${test} ${configurations}
     COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout}
       ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${test} PROPERTIES
-    LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${processors} SKIP_RETURN_CODE 77
+    LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PES} SKIP_RETURN_CODE 77
     ENVIRONMENT "${arg_ENV};${sanitizer_environment}")
 endfunction()
 
