@@ -96,6 +96,9 @@ bool Pager::answer_calls() {
     return false;
   }
   if (!called && !sends_.load(std::memory_order_relaxed)) return false;
+  // A page that this thread has just seen arrive may have done so behind the last look of who has the turn.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!called && turns_.taken()) turns_.call();
   return make_rounds(nullptr);
 }
 
@@ -233,7 +236,7 @@ long Pager::may_sleep() {
   if (!turns_.begin()) return kNap;  // nobody else asks the device to tell
   watch_device();
   const bool told = home_.listen(events_.fd) && !waits_untold();
-  const bool nothing = queue_.empty() && channel_.empty();
+  const bool nothing = queue_.empty() && channel_.empty() && !channel_.any_moved();
   sleeps_.store(told && nothing, std::memory_order_relaxed);
   const bool called = turns_.end();
   if (!nothing || called) return 0;

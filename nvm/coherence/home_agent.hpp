@@ -178,7 +178,7 @@ class HomeAgent {
   std::uint64_t last_version_ = 0;                  // of pages that nobody has any more
   std::size_t busy_ = 0;
   std::vector<StoredObject> objects_;
-  bool never_blocks_;                      // none of the devices ever does
+  bool never_blocks_;                      // none of the devices does, nor one that is closed did
   bool cleaning_ = false;                  // for persist()
   std::size_t unclean_ = 0;                // pages that are still to be written back for it
   std::map<const void*, HeldRange> held_;  // by caller

@@ -140,6 +140,10 @@ bool PageChannel::any_untold() const {
   return std::ranges::any_of(moving_, [](const Move& move) { return !move.told; });
 }
 
+bool PageChannel::any_moved() const {
+  return std::ranges::any_of(moving_, [](const Move& move) { return move.done.done(); });
+}
+
 bool PageChannel::sends_from(FrameNumber frame) const {
   return std::ranges::any_of(moving_, [frame](const Move& move) { return move.delivery.frame == frame; });
 }

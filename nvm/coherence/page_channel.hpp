@@ -107,6 +107,8 @@ class PageChannel {
   bool moves() const { return !moving_.empty(); }
   /// Whether somebody waits to be told of a page that is on its way.
   bool any_untold() const;
+  /// Whether next_sent() or next_fetched() would return one.
+  bool any_moved() const;
   /// Whether a page is on its way out of the frame.
   bool sends_from(FrameNumber frame) const;
   /// To this pager, whoever it is for.

@@ -36,11 +36,12 @@ TEST(Turns, ACallIsForTheNextRound) {
 
 namespace rounds {  // the names are common
 
-// Who makes rounds: the pager's thread, one that takes a message off the network, and one that waits for a
-// page which the device has.  A fourth has faulted, and rings the pager.  Each step is one of the atomic
+// Who makes rounds: the pager's thread, one that takes a message off the network, one that waits for a
+// page which the device has, and one that drives the network while a page that was sent arrives.  A fifth has
+// faulted, and rings the pager.  Each step is one of the atomic
 // operations of pager.cpp and requests.cpp.  The device tells of the end of a transfer only if it has been
 // asked to (Device::listen()).
-enum Who : std::size_t { pager, driver, waiter, faulted, device, kActors };
+enum Who : std::size_t { pager, driver, waiter, faulted, device, sender, kActors };
 enum Step : std::uint8_t {
   begin,   // a round, or
   work,    //   take what there is,
@@ -51,6 +52,7 @@ enum Step : std::uint8_t {
   looked,  //   and gives it back
   sleep,
   post,       // the others: something new,
+  look_up,    // (who has seen a page arrive) whether somebody has the turn, who may have looked before,
   carry_out,  // (who waits) reads its page itself, once,
   call,       //   which a round has to find
   ring,       //   or the pager's thread
@@ -59,21 +61,21 @@ enum Step : std::uint8_t {
 enum Transfer : std::uint8_t { none, started, submitted, taken, ended };
 struct State {
   bool has_turn = false, called = false, listens = false, rung = false;
-  bool message = false, asked = false, faults = false;  // that no round has taken yet
-  Transfer transfer = none;                             // for who waits
-  bool tells = false;                                   // the device
-  bool got = false, may_read = true;                    // who waits
-  bool stays = false;                                   // what the pager's thread saw when it looked
-  std::array<bool, kActors> submits{};                  // what each saw at the end of its round
+  bool message = false, asked = false, faults = false, sent = false;  // that no round has taken yet
+  Transfer transfer = none;                                           // for who waits
+  bool tells = false;                                                 // the device
+  bool got = false, may_read = true;                                  // who waits
+  bool stays = false;                   // what the pager's thread saw when it looked
+  std::array<bool, kActors> submits{};  // what each saw at the end of its round
   std::array<std::uint8_t, kActors> rounds{};
-  std::array<Step, kActors> at{begin, post, post, post, over};
+  std::array<Step, kActors> at{begin, post, post, post, over, post};
 
   auto tie() const {
-    return std::tie(has_turn, called, listens, rung, message, asked, faults, transfer, tells, got, may_read,
-                    stays, submits, rounds, at);
+    return std::tie(has_turn, called, listens, rung, message, asked, faults, sent, transfer, tells, got,
+                    may_read, stays, submits, rounds, at);
   }
   bool operator<(const State& other) const { return tie() < other.tie(); }
-  bool anything() const { return message || asked || faults; }
+  bool anything() const { return message || asked || faults || sent; }
 };
 
 class Exploration {
@@ -140,7 +142,7 @@ class Exploration {
   }
 
   static void take_all(State& state) {
-    state.message = state.faults = false;
+    state.message = state.faults = state.sent = false;
     if (state.transfer == ended) {
       state.transfer = none;
       state.got = true;
@@ -198,9 +200,13 @@ class Exploration {
     Step& at = state.at[who];
     switch (at) {
       case post:
-        (who == driver ? state.message : who == waiter ? state.asked : state.faults) = true;
-        at = who == driver ? call : who == waiter ? begin : ring;
+        (who == driver   ? state.message
+         : who == waiter ? state.asked
+         : who == sender ? state.sent
+                         : state.faults) = true;
+        at = who == driver ? call : who == waiter ? begin : who == sender ? look_up : ring;
         return true;
+      case look_up: at = use(state, [](Turns& turns) { return turns.taken(); }) ? call : begin; return true;
       case carry_out:
         state.transfer = ended;
         state.may_read = false;
