@@ -116,6 +116,7 @@ def beside_bare(options, verdicts):
     verdicts.at_most("a page from NVM at home, alone / a bare read into 16 MiB by turns, and a copy", [own / figures["get"]], 1.3)
     verdicts.at_most("a page from home's memory / a bare get, of who is woken",
                      [other / figures["get", "agent"]], 1.5)
+    verdicts.at_most("a page from home's memory / a bare get, of who polls", [other / figures["get", "poll"]], 1.5)
 
 
 def bare_figure(program, name, *arguments_of_it):

@@ -4,7 +4,7 @@
 beside the same programs on plain mapped files with as much page cache as the NVM heap has pages (stream, also where it
 does not say what it will overwrite; merge_sort), beside the same program in memory with a quarter of the data, and without cooperation of the
 nodes (summa).  Both sides of each pair run in turn, several rounds; what counts is the median of the rounds' ratios.
-Every program verifies its results, within the time that it reports.
+Every program verifies its results: summa after the time that it reports, the others within it.
 
     tests/perf/compare_out_of_core.py --build build/release --folder /mnt/ssd [-n 2] [--mib 768] [--rounds 5]
 
