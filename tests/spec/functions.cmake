@@ -40,6 +40,19 @@ function(start_without_hardware)
   set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT LD_PRELOAD=${no_hardware_preload})
 endfunction()
 
+# The scripts of this folder's tests run jobs, and have the cores to themselves as those of add_pe_run() do: but for what says
+# otherwise, and for jobs that fail soon.
+function(run_jobs_alone)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test IN LISTS tests)
+    get_test_property(${test} PROCESSORS processors)
+    get_test_property(${test} LABELS labels)
+    if(NOT processors AND NOT labels MATCHES "failure|waits")
+      set_tests_properties(${test} PROPERTIES PROCESSORS 2)
+    endif()
+  endforeach()
+endfunction()
+
 # Builds a program like any other target, linked to the library, so that it gets the preset's sanitizer.  A program in C may
 # also be a member of a suite (add_suite_runs): it is compiled once, with another name for its main().
 #   add_pe_program(<target> SOURCES <files> [LIBRARIES <targets>] [NO_PIE] [SUITE <suite>])
@@ -95,11 +108,15 @@ function(add_pe_run test)
   endif()
   # Who waits polls, and gives its core away only after a while: jobs beside each other take no less time than one after the
   # other, and beside what computes a job of two PEs took six times as long (docs/decisions.md, 159).
+  set(processors ${arg_PES})
+  if(arg_ENV MATCHES "SHMEM_MEMORY_SERVERS=([0-9]+)")
+    math(EXPR processors "${arg_PES} + ${CMAKE_MATCH_1}")
+  endif()
   add_test(NAME ${test} ${configurations}
     COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout}
       ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${test} PROPERTIES
-    LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PES} SKIP_RETURN_CODE 77
+    LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${processors} SKIP_RETURN_CODE 77
     ENVIRONMENT "${arg_ENV};${sanitizer_environment}")
 endfunction()
 
