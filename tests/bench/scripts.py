@@ -15,7 +15,7 @@ WHOLE = "is no whole number of at least 1"
 
 
 def run(script, *arguments, cwd=None):
-    return subprocess.run([scripts / script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    return subprocess.run([sys.executable, scripts / script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=300, check=False, cwd=cwd)
 
 
