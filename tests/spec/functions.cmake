@@ -130,7 +130,8 @@ set(remote_environment SHMEM_MEMORY_SERVERS=2 SHMEM_MEMORY_PER_SERVER=256m SHMEM
 
 # A program that tests one part of the specification, as several CTests:
 #   spec.<name>.<n>pe        for each n
-#   spec.<name>.<n>pe.vn2    on two virtual nodes, where everything between the halves goes over the network
+#   spec.<name>.<n>pe.vn2    on two virtual nodes, where everything between the halves goes over the network; of 2 PEs with
+#                            `ctest -C all`, if there are 4
 #   nvm.<name>.4pe.vn2       with the heap on NVM; and on one node and on four, nvm.<name>.4pe and nvm.<name>.4pe.vn4
 # The member of a suite runs there; its own CTests, and the heap on NVM on one node and on four, are for `ctest -C all`.
 #   add_spec_test(<name> SOURCES <files> [SUITE <suite>] [LANGUAGE C|CXX] [PES 1 2 4] [ENV <NAME=VALUE>...]
@@ -160,7 +161,11 @@ function(add_spec_test name)
     set(run PES ${pes} PROGRAM spec_${name} ENV ${arg_ENV})
     add_pe_run(spec.${name}.${pes}pe ${run} LABELS spec TIMEOUT ${arg_TIMEOUT} ${only_in_all})
     if(pes GREATER 1 AND NOT arg_ON_NODE_ONLY)
-      add_pe_run(spec.${name}.${pes}pe.vn2 ${run} VIRTUAL_NODES 2 LABELS spec TIMEOUT ${arg_TIMEOUT} ${only_in_all})
+      set(when ${only_in_all})
+      if(pes EQUAL 2 AND 4 IN_LIST arg_PES)  # what they do, two PEs on each node do as well
+        set(when ONLY_IN_ALL)
+      endif()
+      add_pe_run(spec.${name}.${pes}pe.vn2 ${run} VIRTUAL_NODES 2 LABELS spec TIMEOUT ${arg_TIMEOUT} ${when})
     endif()
     if(pes EQUAL 4 AND NOT arg_ON_NODE_ONLY)
       nvm_environment_of(${name} environment)
