@@ -38,9 +38,8 @@ namespace rounds {  // the names are common
 
 // Who makes rounds: the pager's thread, one that takes a message off the network, one that waits for a
 // page which the device has, and one that drives the network while a page that was sent arrives.  A fifth has
-// faulted, and rings the pager.  Each step is one of the atomic
-// operations of pager.cpp and requests.cpp.  The device tells of the end of a transfer only if it has been
-// asked to (Device::listen()).
+// faulted, and rings the pager.  Each step is one of the atomic operations of pager.cpp and requests.cpp.
+// The device tells of the end of a transfer only if it has been asked to (Device::listen()).
 enum Who : std::size_t { pager, driver, waiter, faulted, device, sender, kActors };
 enum Step : std::uint8_t {
   begin,   // a round, or
