@@ -38,8 +38,11 @@ constexpr std::initializer_list<int> kOfFaultsAndEnds = {SIGSEGV, SIGBUS,  SIGFP
 // Initial-exec: operations by a signal handler must not allocate it.
 [[gnu::tls_model("initial-exec")]] constinit thread_local ProgramPace this_thread;
 
-void describe_wait_for_page(WaitRecord& record, int pe) {
-  describe_wait(record, "an operation on the NVM heap", pe, "for a page of PE %d to be loaded", pe);
+void describe_wait_for_page(WaitRecord& record, const Pool& pool, PageNumber page) {
+  const int pe = pool.pe_of(page);
+  describe_wait(record, "an operation on the NVM heap", pe, "for page %llu of PE %d to be loaded%s",
+                static_cast<unsigned long long>(page % pool.shape().segment_pages), pe,
+                state_here(pool.word(page).state()));
 }
 
 Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within, std::size_t n) {
@@ -139,9 +142,8 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
 FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access) {
   const Ticket ticket(pool_, rt.node_rank);
   PagerRounds* const rounds = ask(ticket, kind, page, access);
-  const int pe = pool_.pe_of(page);
-  wait_until_done(ticket, WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }),
-                  rounds);
+  wait_until_done(
+      ticket, WaitReason([&](WaitRecord& record) { describe_wait_for_page(record, pool_, page); }), rounds);
   return answer_to(ticket);
 }
 
@@ -376,16 +378,17 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
 void Heap::wait_for_one_of(std::span<const std::optional<PageAsked>> asked) const {
   std::array<const Ticket*, kPagesAtOnce> tickets;
   std::size_t n = 0;
-  int pe = 0;
+  PageNumber page = 0;  // the first of them, for who asks
   PagerRounds* rounds = nullptr;
   for (const auto& place : asked) {
     if (!place) continue;
-    if (n == 0) pe = pool_.pe_of(place->piece.page);
+    if (n == 0) page = place->piece.page;
     if (place->rounds != nullptr) rounds = place->rounds;
     tickets[n++] = &place->ticket;
   }
   wait_until_any_done({tickets.data(), n},
-                      WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }), rounds);
+                      WaitReason([&](WaitRecord& record) { describe_wait_for_page(record, pool_, page); }),
+                      rounds);
 }
 
 void Heap::finish(const PageAsked& asked) {

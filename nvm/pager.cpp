@@ -221,12 +221,12 @@ void Pager::sleep() {
   queue_.hear();
 }
 
-// By who has the turn.  Who asks what this PE waits for hears of a transfer that takes long.
+// By who has the turn.  Who asks what this PE waits for hears of a transfer or a slow call that takes long.
 void Pager::watch_device() {
   const auto now = HomeAgent::Clock::now();
   if (!slow_device_ && now < watch_device_at_) return;
   watch_device_at_ = now + kSlowDevice;
-  const auto oldest = home_.oldest_transfer();
+  const auto oldest = home_.oldest_work();
   if (!oldest || now - *oldest < kSlowDevice) return slow_device_.reset();
   if (!slow_device_) slow_device_.emplace("the NVM heap", "for its device");
 }
@@ -237,10 +237,11 @@ long Pager::may_sleep() {
   watch_device();
   const bool told = home_.listen(events_.fd) && !waits_untold();
   const bool nothing = queue_.empty() && channel_.empty() && !channel_.any_moved();
+  const bool device_works = home_.oldest_work().has_value();
   sleeps_.store(told && nothing, std::memory_order_relaxed);
   const bool called = turns_.end();
   if (!nothing || called) return 0;
-  return !told ? kNap : transfers_.load(std::memory_order_relaxed) ? kSlowDevice.count() : -1;
+  return !told ? kNap : device_works ? kSlowDevice.count() : -1;
 }
 
 void Pager::forget_events() const {

@@ -235,9 +235,10 @@ void HomeAgent::submit() {
   }
 }
 
-std::optional<HomeAgent::Clock::time_point> HomeAgent::oldest_transfer() const {
+std::optional<HomeAgent::Clock::time_point> HomeAgent::oldest_work() const {
   std::optional<Clock::time_point> oldest;
   for (const auto& [transfer, move] : moves_) oldest = std::min(oldest.value_or(move->begun), move->begun);
+  for (const auto& [caller, held] : held_) oldest = std::min(oldest.value_or(held.begun), held.begun);
   return oldest;
 }
 
@@ -300,7 +301,7 @@ void HomeAgent::lay_out(std::uint32_t group) {
 // Has the system work on where the pages lie, in another thread.  Returns nothing as long as it does.
 std::optional<Status> HomeAgent::make_slowly(const void* caller, PageNumber first, PageNumber last,
                                              std::function<Status()> call) {
-  const auto [found, begins] = held_.try_emplace(caller, HeldRange{first, last, {}});
+  const auto [found, begins] = held_.try_emplace(caller, HeldRange{first, last, Clock::now(), {}});
   if (begins) slow_calls_.begin(caller, std::move(call));
   std::optional<Status> status = slow_calls_.result(caller);
   if (!status) return status;

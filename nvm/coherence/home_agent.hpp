@@ -94,9 +94,9 @@ class HomeAgent {
   /// Whether threads other than the pager's may call it, but for submit() and listen(), one at a time.
   bool never_blocks() const { return never_blocks_; }
   bool transfers() const { return !moves_.empty(); }
-  /// When the one that has been under way for longest began, if any is.
+  /// When what the system has worked on for longest began, a transfer or a slow call, if any is under way.
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> oldest_transfer() const;
+  std::optional<Clock::time_point> oldest_work() const;
   bool awaits_buffer() const { return !await_buffer_.empty(); }
   /// As of devices: before the pager sleeps.
   bool listen(int eventfd);
@@ -129,6 +129,7 @@ class HomeAgent {
   // Pages whose transfers wait until a slow call is done with the place where they lie.
   struct HeldRange {
     PageNumber first, last;
+    Clock::time_point begun;
     std::vector<Delivery> waiting;
   };
 

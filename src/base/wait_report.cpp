@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
@@ -72,6 +73,8 @@ struct OutsidePlace {
   std::atomic<bool> taken;
   std::atomic<const char*> call;
   std::atomic<const char*> what;
+  std::atomic<std::uint64_t> number;
+  std::atomic<const char*> rest;  // null: no number either
   std::atomic<bool> listens;
   std::atomic<pid_t> thread;
   std::atomic<std::chrono::steady_clock::time_point> since;
@@ -83,12 +86,19 @@ std::atomic<std::int64_t> outside_listen_at{0};  // of the steady clock
 struct SeenWait {
   const char* call;
   const char* what;
+  std::uint64_t number;
+  const char* rest;
   bool listens;
   pid_t thread;
   std::chrono::steady_clock::time_point since;
+  // Safe in a signal handler.
   void describe(WaitRecord& record) const {
     std::strncpy(record.call, call, sizeof record.call - 1);
     std::strncpy(record.what, what, sizeof record.what - 1);
+    if (rest == nullptr) return;
+    char* const end = record.what + sizeof record.what - 1;
+    char* at = std::to_chars(record.what + std::strlen(record.what), end, number).ptr;
+    std::strncpy(at, rest, static_cast<std::size_t>(end - at));
   }
 };
 
@@ -99,7 +109,7 @@ void for_each_outside_wait(Visit visit) {
   for (const OutsidePlace& place : outside) {
     const char* call = place.call.load(std::memory_order_acquire);
     if (call == nullptr) continue;
-    const SeenWait seen{call, place.what, place.listens, place.thread, place.since};
+    const SeenWait seen{call, place.what, place.number, place.rest, place.listens, place.thread, place.since};
     if (place.call == call && place.since.load() == seen.since && place.thread == seen.thread) visit(seen);
   }
 }
@@ -280,10 +290,13 @@ void WaitWatch::report(WaitReason reason, bool asked_for, double seconds) const 
   warn("%s waits %s; since %.1f s, in thread %d", record.call, record.what, seconds, record.thread);
 }
 
-OutsideWait::OutsideWait(const char* call, const char* what, bool listens) {
+OutsideWait::OutsideWait(const char* call, const char* what, std::uint64_t number, const char* rest,
+                         bool listens) {
   for (OutsidePlace& place : outside) {
     if (place.taken.load(std::memory_order_relaxed) || place.taken.exchange(true)) continue;
     place.what = what;
+    place.number = number;
+    place.rest = rest;
     place.listens = listens;
     place.thread = gettid();
     place.since = std::chrono::steady_clock::now();

@@ -74,13 +74,15 @@ class WaitWatch {
 };
 
 /// A wait of a thread that cannot look, inside another library or in a handler of a signal: whoever hears a
-/// question answers for it.  `call` and `what` are literals: "<call> waits <what>".  With `listens`, others
-/// do that for it too (listen_for_outside_waits).  Of more than kMost at a time nobody is told.
-/// Async-signal-safe.
+/// question answers for it.  `call`, `what` and `rest` are literals: "<call> waits <what>", or, with `rest`,
+/// "<call> waits <what><number><rest>".  With `listens`, others do that for it too
+/// (listen_for_outside_waits).  Of more than kMost at a time nobody is told.  Async-signal-safe.
 class OutsideWait {
  public:
   static constexpr std::size_t kMost = 64;
-  OutsideWait(const char* call, const char* what, bool listens = false);
+  OutsideWait(const char* call, const char* what, bool listens = false)
+      : OutsideWait(call, what, 0, nullptr, listens) {}
+  OutsideWait(const char* call, const char* what, std::uint64_t number, const char* rest, bool listens);
   ~OutsideWait();
   OutsideWait(const OutsideWait&) = delete;
   OutsideWait& operator=(const OutsideWait&) = delete;

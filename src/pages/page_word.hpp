@@ -37,6 +37,13 @@ struct PageRange {
 enum class PageState : std::uint8_t { invalid, shared, owned, exclusive, modified };
 enum class Access : std::uint8_t { read, write };
 
+/// How reports say that a node has a page so.
+constexpr const char* state_here(PageState state) {
+  constexpr const char* kSaid[] = {", which is not here", ", shared here", ", owned here", ", exclusive here",
+                                   ", modified here"};
+  return kSaid[static_cast<unsigned>(state)];
+}
+
 /// Whether a node that has the page in `state` may read, or write, without asking anybody.
 constexpr bool permits(PageState state, Access access) {
   if (access == Access::read) return state != PageState::invalid;

@@ -194,6 +194,19 @@ TEST_F(WaitReport, AWaitOfAnotherLibraryIsAnsweredFor) {
   }
 }
 
+TEST_F(WaitReport, AnOutsideWaitMayNameWhatItIsFor) {
+  const auto said = [&](std::uint64_t number, const char* rest) {
+    const OutsideWait page("a load", "for page ", number, rest, false);
+    raise(kAskSignal);
+    EXPECT_EQ(next().waiting, 1);
+    return std::string(next().what);
+  };
+  EXPECT_EQ(said(17, ", shared here"), "for page 17, shared here");
+  EXPECT_EQ(said(UINT64_MAX, ""), "for page 18446744073709551615");
+  const std::string longer(300, 'x');
+  EXPECT_EQ(said(0, longer.c_str()).size(), sizeof WaitRecord::what - 1);
+}
+
 // A thread that cannot look may want others to listen for it; one whose wait is short is nobody's business.
 TEST_F(WaitReport, OthersListenForAWaitThatCannot) {
   static std::atomic<int> looks;

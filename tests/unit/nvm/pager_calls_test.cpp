@@ -69,6 +69,19 @@ TEST_F(PagerCallsTest, WhileRoomIsMade) {
   pool.word(kLast - 1).unlatch();
 }
 
+TEST_F(PagerCallsTest, OneThatTakesLongIsNamedToWhoAsks) {
+  answer_wait_questions(0, 1, 0, "");
+  pe.device->hold_calls(true);
+  const Asked room = command(RangeCommand::room);
+  await("a second", [] {
+    return answer_of_this_process().find("the NVM heap waits for its device") != std::string::npos;
+  });
+  pe.device->hold_calls(false);
+  EXPECT_FALSE(room.wait().failed);
+  await("the pager",
+        [] { return answer_of_this_process().find("no thread waits in a call") != std::string::npos; });
+}
+
 TEST_F(PagerCallsTest, WhileRoomIsGivenBack) {
   store(kFirst, 7);
   pe.device->hold_calls(true);

@@ -2,6 +2,9 @@
 // Pagers without a runtime: each with a host that maps nothing and a device in memory.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -18,6 +21,8 @@
 #include <vector>
 
 #include "../pages/pool_fixture.hpp"
+#include "base/wait_record.hpp"
+#include "base/wait_report.hpp"
 #include "nvm/pager.hpp"
 #include "test_device.hpp"
 #include "transfers.hpp"
@@ -360,5 +365,12 @@ class Latch {
   const PageNumber page_;
   FrameNumber frame_;
 };
+
+/// What a process says that is asked what it waits for.  REQUIRES: answer_wait_questions().
+inline std::string answer_of_this_process() {
+  testing::internal::CaptureStderr();
+  raise(kAskSignal);
+  return testing::internal::GetCapturedStderr();
+}
 
 }  // namespace shm::nvm

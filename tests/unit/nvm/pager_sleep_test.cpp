@@ -167,13 +167,6 @@ TEST_F(PagerNaps, ThereAreNoneWhileATransferIsUnderWay) {
   }
 }
 
-// What a PE says that is asked what it waits for.
-std::string answer_of_this_process() {
-  testing::internal::CaptureStderr();
-  raise(kAskSignal);
-  return testing::internal::GetCapturedStderr();
-}
-
 TEST_F(PagerNaps, ADeviceThatTakesLongIsNamedToWhoAsks) {
   answer_wait_questions(0, 1, 0, "");
   const Asked asked(memory.pool, 0, 0, PageRequest::Kind::pin, Access::read, 3);
