@@ -13,6 +13,7 @@
 #include "boot/boot.hpp"
 #include "core/address.hpp"
 #include "core/progress.hpp"
+#include "core/wait.hpp"
 #include "heap/node_memory.hpp"
 #include "nvm/coherence/operations.hpp"
 #include "pages/addresses.hpp"
@@ -86,7 +87,7 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
       gathering_(*this, static_cast<std::size_t>(shape.job_size), rt.env.pack != "off") {}
 
 void Heap::start() {
-  if (rt.network != nullptr) channel_ = rt.network->open_channel(ChannelUse::library);
+  if (rt.network != nullptr) channel_ = rt.network->open_channel(ChannelUse::service);
   pager_->start();
   faults_.emplace(
       PagedSegment{segment_, size(), pool_, rt.me, rt.node_rank, rt.progress, mappings_, read_ahead_});
@@ -140,7 +141,13 @@ void Heap::stop() {
     Progress::remove_poller(poll_pager, this);
     alarm_.stop(*rt.progress);
   }
-  if (channel_ != nullptr) rt.network->close_channel(channel_);
+  if (channel_ == nullptr) return;
+  wait_for([this] { return idle(); },
+           [](WaitRecord& record) {
+             describe_wait(record, "shmem_finalize", WaitRecord::kNobody,
+                           "for other PEs to take what pages were sent to them");
+           });
+  rt.network->close_channel(channel_);
 }
 
 Heap::~Heap() {
@@ -184,11 +191,11 @@ void Heap::make_spares() { spare_mappings_.make(); }
 
 void Heap::answer(int pe, const std::byte* message, std::size_t n) {
   if (pe == rt.me) return on_answer(this, pe, message, n);
-  rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_answer), message, n);
+  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(MessageId::nvm_answer), message, n);
 }
 
 void Heap::send(int pe, const std::byte* message, std::size_t n) {
-  rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_page), message, n);
+  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(MessageId::nvm_page), message, n);
 }
 
 void Heap::put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) {
@@ -208,6 +215,8 @@ void Heap::send_operations(int pe, const std::byte* message, std::size_t n) {
 }
 
 void Heap::drive() { rt.progress->poll(); }
+
+bool Heap::idle() const { return channel_ == nullptr || channel_->ops->idle(channel_); }
 
 bool Heap::will_answer_calls() const { return Progress::polling(); }
 

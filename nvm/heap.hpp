@@ -179,6 +179,7 @@ class Heap final : public Region, private Host, private Outlet {
   bool messages_follow_puts() const override;
   void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override;
   void drive() override;
+  bool idle() const override;
   bool will_answer_calls() const override;
 
   // Outlet, for what is gathered.

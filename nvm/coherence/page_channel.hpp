@@ -52,7 +52,8 @@ struct Delivery {
   std::uint64_t away_at = 0;           // where in the sender's pool
 };
 
-/// What messages and pages leave and come by.
+/// What messages and pages leave and come by.  No call waits for another PE: what finds no room leaves later,
+/// in its order, as somebody drives the network.
 class Wire {
  public:
   /// Has the pager of PE `pe`, on another node, receive the packet, which is copied.
@@ -65,6 +66,8 @@ class Wire {
   virtual void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) = 0;
   /// Drives what put() and get() have begun.
   virtual void drive() = 0;
+  /// Whether all that was sent has left.
+  virtual bool idle() const { return true; }
   /// Sends answers to the PE, which may be on this node.
   virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
   /// Whether the calling thread is taking messages off the network, and calls Pager::answer_calls() then.
@@ -132,7 +135,7 @@ class PageChannel {
   /// Nothing is on its way, nor waits here.
   bool idle() {
     return moving_.empty() && to_be_fetched_.empty() && !any_packet(packets_) && !any_packet(answers_) &&
-           empty();
+           empty() && wire_.idle();
   }
 
  private:

@@ -360,7 +360,8 @@ constexpr NetOps kOps = {put,        get,         amo,      send,        flush,
 }  // namespace
 
 Channel* NicNetwork::open_channel(ChannelUse use) {
-  const Packing packs = use == ChannelUse::library ? Packing::nothing : packing();
+  const bool packs_some = use == ChannelUse::common || use == ChannelUse::parallel;
+  const Packing packs = packs_some ? packing() : Packing::nothing;
   auto* channel = new Combiner(*this, &kOps, inner_->open_channel(use), packs);
   const LockGuard guard(channels_mutex_);
   channels_.push_back(channel);

@@ -123,16 +123,17 @@ void Engine::wait_room(Stall& stall) {
     look_after(stall);
     if (!worked) stall.backoff.pause();
   }
-  if ((stall.tries & 1023) == 0 && Clock::now() - stall.since > kConnectLimit) {
-    const Peer& peer = peers_[static_cast<std::size_t>(pe)];
-    LockGuard guard(lock_);
-    if (has_credit(peer, stall.kind) && !busy()) {
-      lost_peer("%s %s: libfabric %s has had no connection for %d s: it has died or does not make progress",
-                name(stall.kind), process_name(pe).c_str(), endpoint_->provider().c_str(),
-                static_cast<int>(kConnectLimit.count()));
-    }
-  }
   lock_.lock();
+  if ((stall.tries & 1023) == 0) check_connection(pe, stall.kind, stall.since);
+}
+
+// Ends the job if the provider has had no room since long ago, and not because of what is under way.
+void Engine::check_connection(int pe, OpKind kind, Clock::time_point since) const {
+  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  if (Clock::now() - since <= kConnectLimit || !has_credit(peer, kind) || busy()) return;
+  lost_peer("%s %s: libfabric %s has had no connection for %d s: it has died or does not make progress",
+            name(kind), process_name(pe).c_str(), endpoint_->provider().c_str(),
+            static_cast<int>(kConnectLimit.count()));
 }
 
 // Tells who asks what is waited for, and ends the job if there will never be room.

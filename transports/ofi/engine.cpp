@@ -86,7 +86,7 @@ Result<RemoteSegment> Engine::open_inbox(std::size_t rings) {
 Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
   me_ = me;
   sink_ = sink;
-  own_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
+  own_ = std::make_unique<OfiChannel>(nullptr, 0, false, nullptr, npes);
   peers_.resize(static_cast<std::size_t>(npes));
   reception_.open(me, npes);
   for (int pe = 0; pe < npes; ++pe) {

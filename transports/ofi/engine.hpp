@@ -8,8 +8,8 @@
 // its bookkeeping.  poller_ is held by the one thread in poll(), handlers included, so that messages are
 // delivered in order; it is taken before lock_ and never waited for. Who waits for whom: post() waits for
 // room, reaping completions itself, so it needs no other thread of this process.  A message that a handler
-// sends never waits: with no room it goes to deferred_, which the next poll() posts; so two PEs that flood
-// each other cannot block each other.
+// sends never waits, nor does what goes by a channel that defers: with no room it goes to deferred_, which
+// the next poll() posts; so two PEs that flood each other cannot block each other.
 #pragma once
 
 #include <rdma/fi_errno.h>
@@ -115,6 +115,9 @@ class Engine {
       fail_post(*op, code);
   }
 
+  /// rma.cpp: posts a transfer of a channel that defers.
+  void transfer(const Transfer& transfer) EXCLUDES(lock_);
+
   /// The lock that begin() takes, for annotations.
   SpinLock& lock() RETURN_CAPABILITY(lock_) { return lock_; }
 
@@ -160,6 +163,8 @@ class Engine {
     Backoff backoff{};
   };
   void wait_room(Stall& stall) REQUIRES(lock_);
+  [[gnu::cold]] void check_connection(int pe, OpKind kind, std::chrono::steady_clock::time_point since) const
+      REQUIRES(lock_);
   [[gnu::cold]] void look_after(Stall& stall) EXCLUDES(lock_);
   [[gnu::cold]] void look_for_descriptors(const Stall& stall) const EXCLUDES(lock_) NO_THREAD_SAFETY_ANALYSIS;
   void report_error() REQUIRES(lock_);
@@ -193,7 +198,10 @@ class Engine {
   void deliver_ordinary(Receive* receive) REQUIRES(poller_) EXCLUDES(lock_);
   [[noreturn, gnu::cold]] void messages_are_missing(const MessageHeader& header,
                                                     std::uint16_t expected) const;
+  void defer(Deferred later) REQUIRES(lock_);
+  [[gnu::cold]] void look_at(Deferred& it) const REQUIRES(lock_);
   bool post_deferred() REQUIRES(lock_);
+  bool try_transfer(const Transfer& transfer) REQUIRES(lock_);  // rma.cpp
   bool try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n)
       REQUIRES(lock_);
   bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) REQUIRES(lock_);

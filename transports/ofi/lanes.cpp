@@ -76,7 +76,7 @@ OfiChannel* Lanes::open_channel(ChannelUse use, const NetOps* table) {
     }
     ++lanes_[chosen].channels;
   }
-  return new OfiChannel(this, static_cast<int>(chosen), table, first_.npes());
+  return new OfiChannel(this, static_cast<int>(chosen), use == ChannelUse::service, table, first_.npes());
 }
 
 void Lanes::close_channel(OfiChannel* channel) {

@@ -239,24 +239,38 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
     for (Stall stall{pe, OpKind::message};;) {
       // Behind what a handler could not send, so that messages to one PE stay in order.
       if (peer.deferred == 0 && try_send(channel, pe, id, message, n)) return;
-      if (handling == this) break;
+      if (handling == this || channel->defers) break;
       wait_room(stall);
       if (peer.deferred != 0) post_deferred();
     }
   }
   const auto* bytes = static_cast<const std::byte*>(message);
-  Deferred later{channel, pe, id, {bytes, bytes + n}};
+  Deferred later{channel, pe, id, {bytes, bytes + n}, std::nullopt};
   if (pe == me_) {
     backlog(to_self_).push_back(std::move(later));
     return;
   }
-  later.epoch = channel->outstanding.begin();
-  channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
-  ++peer.deferred;
+  defer(std::move(later));
+}
+
+void Engine::defer(Deferred later) {
+  const auto pe = static_cast<std::size_t>(later.pe);
+  later.epoch = later.channel->outstanding.begin();
+  later.since = std::chrono::steady_clock::now();
+  later.life = peers_[pe].life;
+  later.channel->to[pe].fetch_add(1, std::memory_order_relaxed);
+  ++peers_[pe].deferred;
   backlog(deferred_).push_back(std::move(later));
 }
 
-// A PE that has no room is passed over, its later messages too.
+// Ends the job if there will never be room.
+void Engine::look_at(Deferred& it) const {
+  const std::uint32_t life = peers_[static_cast<std::size_t>(it.pe)].life;
+  if (std::exchange(it.life, life) != life) it.since = std::chrono::steady_clock::now();
+  check_connection(it.pe, it.transfer ? it.transfer->kind : OpKind::message, it.since);
+}
+
+// A PE that has no room is passed over, with all that goes there.
 bool Engine::post_deferred() {
   bool worked = false;
   while (!unposted_.empty() && post_receive(unposted_.back())) {
@@ -266,18 +280,22 @@ bool Engine::post_deferred() {
   ++round_;
   std::deque<Deferred> waiting;
   waiting.swap(deferred_);
-  for (Deferred& message : waiting) {
-    Peer& peer = peers_[static_cast<std::size_t>(message.pe)];
-    if (peer.round == round_ ||
-        !try_send(message.channel, message.pe, message.id, message.payload.data(), message.payload.size())) {
+  const auto try_post = [this](const Deferred& it) REQUIRES(lock_) {
+    return it.transfer ? try_transfer(*it.transfer)
+                       : try_send(it.channel, it.pe, it.id, it.payload.data(), it.payload.size());
+  };
+  for (Deferred& it : waiting) {
+    Peer& peer = peers_[static_cast<std::size_t>(it.pe)];
+    if (peer.round == round_ || !try_post(it)) {
       peer.round = round_;
-      deferred_.push_back(std::move(message));
+      if (round_ % 1024 == 0) look_at(it);
+      deferred_.push_back(std::move(it));
       continue;
     }
     worked = true;
     --peer.deferred;
-    message.channel->to[static_cast<std::size_t>(message.pe)].fetch_sub(1, std::memory_order_release);
-    message.channel->outstanding.end(message.epoch);
+    it.channel->to[static_cast<std::size_t>(it.pe)].fetch_sub(1, std::memory_order_release);
+    it.channel->outstanding.end(it.epoch);
   }
   return worked;
 }

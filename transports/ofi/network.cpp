@@ -29,6 +29,7 @@ bool idle_to(const Channel* channel, int pe) {
 // atomic is a message that rxm executes a little later, so a later put may be seen first.
 bool fence(Channel* channel) {
   if (idle(channel)) return true;
+  if (own(channel)->defers) return false;
   return own(channel)->lanes->first().fence_is_free() &&
          own(channel)->atomics.load(std::memory_order_acquire) == 0;
 }

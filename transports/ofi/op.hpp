@@ -5,10 +5,12 @@
 #include <rdma/fabric.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "net.hpp"
@@ -25,14 +27,16 @@ class Lanes;
 /// that polls, with a release that pairs with the acquire of who looks: who sees 0 sees what the operations
 /// wrote.
 struct OfiChannel : Channel {
-  OfiChannel(Lanes* owner, int number, const NetOps* table, int npes)
+  OfiChannel(Lanes* owner, int number, bool never_waits, const NetOps* table, int npes)
       : Channel{table},
         lanes(owner),
         lane(number),
+        defers(never_waits),
         to(std::make_unique<std::atomic<std::uint32_t>[]>(npes)) {}
 
   Lanes* const lanes;  // null for the engine's own
   const int lane;      // its data go over this one; see lanes.hpp
+  const bool defers;   // what finds no room is posted by a later poll, rather than that the caller waits
   Epochs outstanding;
   std::atomic<std::uint64_t> atomics{0};             // of these, atomics: see fence()
   std::unique_ptr<std::atomic<std::uint32_t>[]> to;  // of these, per PE
@@ -45,8 +49,8 @@ struct Peer {
   std::uint32_t outstanding = 0;     // operations of all channels, messages included
   std::uint32_t messages = 0;        // of these, messages
   std::uint32_t atomics = 0;         // ... and atomics
-  std::uint32_t deferred = 0;        // messages not yet posted
-  std::uint32_t round = 0;           // last round in which a deferred message could not be posted
+  std::uint32_t deferred = 0;        // messages and transfers not yet posted
+  std::uint32_t round = 0;           // last round in which one of these could not be posted
   RemoteSegment inbox{};             // where short messages are written, see inbox.hpp
   std::uint64_t cookie = 0;          // that it wants to see in others
   RingCursor ring;                   // ... from here on
@@ -69,6 +73,18 @@ enum class OpKind : std::uint8_t { put, get, atomic, message, receive };
 struct Split {
   std::size_t parts;
   Completion* completion;
+};
+
+/// A put or a get, or a part of one.
+struct Transfer {
+  OfiChannel* channel;
+  int pe;
+  OpKind kind;
+  RemoteAddress at;
+  std::byte* local;
+  std::size_t n;
+  Completion* completion;  // may be null
+  Split* split;            // null: it is whole
 };
 
 /// One posted operation.  Owned by the provider from the post to the completion entry that names it, else by
@@ -125,13 +141,17 @@ struct Receive {
   std::size_t length;
 };
 
-/// A message that a handler sent when there was no room.
+/// What could not be posted as there was no room, of those that do not wait: a message of a handler, or of a
+/// channel that defers, or a transfer of such a channel.
 struct Deferred {
   OfiChannel* channel;
   int pe;
   std::uint16_t id;
   std::vector<std::byte> payload;
-  unsigned epoch = 0;  // of OfiChannel::outstanding
+  std::optional<Transfer> transfer;               // else it is a message
+  unsigned epoch = 0;                             // of OfiChannel::outstanding
+  std::chrono::steady_clock::time_point since{};  // ... it has been deferred, or the peer has shown life
+  std::uint32_t life = 0;                         // of the peer, then
 };
 
 }  // namespace shm::ofi

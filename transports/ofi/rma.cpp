@@ -12,53 +12,60 @@
 namespace shm::ofi {
 namespace {
 
-struct RmaTransfer {
-  Engine& engine;
-  OfiChannel* channel;
-  int pe;
-  RemoteAddress at;
-  std::byte* local;
-  std::size_t n;
-  Completion* completion;
+// What the provider is told of a transfer from or into `local`.  Lock held.
+class Request {
+ public:
+  Request(Engine& engine, const Transfer& transfer, void* local, Op* op)
+      : here_{local, transfer.n}, kind_(transfer.kind), ep_(engine.endpoint().ep()) {
+    const Peer& peer = engine.peer(transfer.pe);
+    const RemoteSegment& segment = peer.segments[static_cast<std::size_t>(transfer.at.segment)];
+    there_ = {segment.base + transfer.at.offset, transfer.n, segment.key};
+    descriptor_ = engine.memory().descriptor(local, transfer.n, &op->temporary);
+    message_.msg_iov = &here_;
+    message_.desc = &descriptor_;
+    message_.iov_count = 1;
+    message_.addr = peer.address;
+    message_.rma_iov = &there_;
+    message_.rma_iov_count = 1;
+    message_.context = op;
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  long post() const {
+    if (kind_ == OpKind::put) return fi_writemsg(ep_, &message_, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+    return fi_readmsg(ep_, &message_, FI_COMPLETION);
+  }
+
+ private:
+  iovec here_;
+  fi_rma_iov there_{};
+  void* descriptor_ = nullptr;
+  fi_msg_rma message_{};
+  const OpKind kind_;
+  fid_ep* const ep_;
 };
 
-void post_part(const RmaTransfer& transfer, OpKind kind, bool copy, Split* split) {
-  const auto& [engine, channel, pe, at, local, n, completion] = transfer;
-  const RemoteSegment& segment = engine.peer(pe).segments[static_cast<std::size_t>(at.segment)];
-  Op* op = engine.begin(channel, pe, kind, completion);
-  op->split = split;
-  void* buffer = local;
+void post_part(Engine& engine, const Transfer& transfer, bool copy) {
+  if (transfer.channel->defers && !copy) [[unlikely]]
+    return engine.transfer(transfer);
+  Op* op = engine.begin(transfer.channel, transfer.pe, transfer.kind, transfer.completion);
+  op->split = transfer.split;
+  void* local = transfer.local;
   if (copy) {
-    buffer = n <= Op::kInline ? op->inlined : engine.wait_buffer(op, n);
-    std::memcpy(buffer, local, n);
+    local = transfer.n <= Op::kInline ? op->inlined : engine.wait_buffer(op, transfer.n);
+    std::memcpy(local, transfer.local, transfer.n);
   }
-  iovec here{buffer, n};
-  fi_rma_iov there{segment.base + at.offset, n, segment.key};
-  void* descriptor = engine.memory().descriptor(buffer, n, &op->temporary);
-  fi_msg_rma message{};
-  message.msg_iov = &here;
-  message.desc = &descriptor;
-  message.iov_count = 1;
-  message.addr = engine.peer(pe).address;
-  message.rma_iov = &there;
-  message.rma_iov_count = 1;
-  message.context = op;
-  fid_ep* ep = engine.endpoint().ep();
-  if (kind == OpKind::put) {
-    engine.post(op, [&] { return fi_writemsg(ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
-  } else {
-    engine.post(op, [&] { return fi_readmsg(ep, &message, FI_COMPLETION); });
-  }
+  const Request request(engine, transfer, local, op);
+  engine.post(op, [&request] { return request.post(); });
 }
 
-[[gnu::cold]] void post_split(RmaTransfer transfer, OpKind kind) {
-  const std::size_t part = transfer.engine.max_transfer();
-  auto* split = new Split{(transfer.n + part - 1) / part, transfer.completion};
-  std::size_t left = transfer.n;
-  while (left != 0) {
+[[gnu::cold]] void post_split(Engine& engine, Transfer transfer) {
+  const std::size_t part = engine.max_transfer();
+  transfer.split = new Split{(transfer.n + part - 1) / part, transfer.completion};
+  for (std::size_t left = transfer.n; left != 0; left -= transfer.n) {
     transfer.n = left < part ? left : part;
-    left -= transfer.n;
-    post_part(transfer, kind, false, split);
+    post_part(engine, transfer, false);
     transfer.at.offset += transfer.n;
     transfer.local += transfer.n;
   }
@@ -76,11 +83,11 @@ void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_
     if (completion != nullptr) completion->set_done();
     return;
   }
-  const RmaTransfer transfer{engine, channel,   pe, to, static_cast<std::byte*>(const_cast<void*>(source)),
-                             n,      completion};
+  auto* local = static_cast<std::byte*>(const_cast<void*>(source));
+  const Transfer transfer{channel, pe, OpKind::put, to, local, n, completion, nullptr};
   if (n > engine.max_transfer()) [[unlikely]]
-    return post_split(transfer, OpKind::put);
-  post_part(transfer, OpKind::put, copy, nullptr);
+    return post_split(engine, transfer);
+  post_part(engine, transfer, copy);
 }
 
 void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
@@ -92,10 +99,35 @@ void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, C
     if (completion != nullptr) completion->set_done();
     return;
   }
-  const RmaTransfer transfer{engine, channel, pe, from, static_cast<std::byte*>(dest), n, completion};
+  const Transfer transfer{channel, pe,         OpKind::get, from, static_cast<std::byte*>(dest),
+                          n,       completion, nullptr};
   if (n > engine.max_transfer()) [[unlikely]]
-    return post_split(transfer, OpKind::get);
-  post_part(transfer, OpKind::get, false, nullptr);
+    return post_split(engine, transfer);
+  post_part(engine, transfer, false);
+}
+
+// In the order of the channel's messages, which tell of its puts.
+void Engine::transfer(const Transfer& transfer) {
+  LockGuard guard(lock_);
+  if (peer(transfer.pe).deferred == 0 && try_transfer(transfer)) return;
+  defer({transfer.channel, transfer.pe, 0, {}, transfer});
+}
+
+// Posts it if there is credit, a record, and room at the provider.
+bool Engine::try_transfer(const Transfer& transfer) {
+  if (!has_credit(peer(transfer.pe), transfer.kind) || ops_.exhausted()) return false;
+  Op* op = take_op(transfer.channel, transfer.pe, transfer.kind, nullptr);
+  const auto code = Request(*this, transfer, transfer.local, op).post();
+  if (code == -FI_EAGAIN) {
+    release(op);
+    return false;
+  }
+  op->completion = transfer.completion;
+  op->split = transfer.split;
+  count(Stat::posts);
+  if (code != 0) [[unlikely]]
+    fail_post(*op, code);
+  return true;
 }
 
 }  // namespace shm::ofi

@@ -313,14 +313,17 @@ TEST(NicPacking, EachPacketIsCountedByItself) {
 TEST(NicPacking, PacksNothingForTheLibraryItself) {
   LoopJob job(2, 8, ignore, behind_nic(0, Packed::all));
   LoopPe& pe = job.pes[0];
-  Channel* channel = pe.net->open_channel(ChannelUse::library);
-  const std::uint64_t value = 7;
-  take_stats();
-  channel->ops->put(channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
-  while (!channel->ops->idle(channel)) pe.net->poll();
-  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 0u);
-  EXPECT_EQ(job.pes[1].heap[0], value);
-  pe.net->close_channel(channel);
+  std::uint64_t value = 7;
+  for (const ChannelUse use : {ChannelUse::library, ChannelUse::service}) {
+    Channel* channel = pe.net->open_channel(use);
+    ++value;
+    take_stats();
+    channel->ops->put(channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+    while (!channel->ops->idle(channel)) pe.net->poll();
+    EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 0u);
+    EXPECT_EQ(job.pes[1].heap[0], value);
+    pe.net->close_channel(channel);
+  }
 }
 
 // A put with signal that is alone goes, whole, to its target, which it may be meant to wake; one that follows
