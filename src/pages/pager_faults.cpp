@@ -93,7 +93,7 @@ void PagerFaults::wait_for_pager(PageNumber page, Access access, const PageRange
   request.ahead = ahead;
   ticket.post(segment_.node_rank);
   if (ticket.poll()) return;
-  const OutsideWait told(access == Access::read ? "a load" : "a store", "for page ",
+  const OutsideWait told(access == Access::read ? "a load" : "a store", "for its page ",
                          page % segment_.pool.shape().segment_pages,
                          state_here(segment_.pool.word(page).state()), true);
   if (segment_.progress != nullptr) segment_.progress->insist();

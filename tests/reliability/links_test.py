@@ -24,7 +24,7 @@ KINDS = ("fetch", "add", "barrier", "get", "put", "small", "kv", "nvm_get", "nvm
 NVM = ("SHMEM_NVM_PAGE=16k", "SHMEM_NVM_CACHE=512k", "SHMEM_NVM_REMOTE_OPS=0")
 SHMEM_CALL = r"shmemx?_\w+ waits "
 WAITS = {"nvm_get": r"an operation on the NVM heap waits for page \d+ of PE 1 to be loaded, which is not here",
-         "nvm_fault": r"a (load|store) waits for page \d+, which is not here"}
+         "nvm_fault": r"a (load|store) waits for its page \d+, (which is not|shared|owned) here"}
 # SHMEM_PEER_TIMEOUT; the line comes up to 1.5 s later, and in single jobs much later on a machine that is busy.
 TIMEOUT, LATER, MUCH_LATER = 2, 1.5, 12
 
