@@ -7,8 +7,10 @@
 
 #include <array>
 #include <deque>
-#include <set>
-#include <tuple>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+#include <unordered_set>
 
 namespace shm::nvm {
 namespace {
@@ -69,12 +71,16 @@ struct State {
   std::array<std::uint8_t, kActors> rounds{};
   std::array<Step, kActors> at{begin, post, post, post, over, post};
 
-  auto tie() const {
-    return std::tie(has_turn, called, listens, rung, message, asked, faults, sent, transfer, tells, got,
-                    may_read, stays, submits, rounds, at);
-  }
-  bool operator<(const State& other) const { return tie() < other.tie(); }
+  bool operator==(const State&) const = default;
   bool anything() const { return message || asked || faults || sent; }
+};
+
+// Equal states are equal bytes.
+static_assert(std::has_unique_object_representations_v<State>);
+struct HashOfState {
+  std::size_t operator()(const State& state) const {
+    return std::hash<std::string_view>()({reinterpret_cast<const char*>(&state), sizeof state});
+  }
 };
 
 class Exploration {
@@ -253,7 +259,7 @@ class Exploration {
     }
   }
 
-  std::set<State> seen_;
+  std::unordered_set<State, HashOfState> seen_;
   std::deque<State> queue_;
   int ends_ = 0;
 };

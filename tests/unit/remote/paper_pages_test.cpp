@@ -249,7 +249,7 @@ TEST_P(PaperPagesTest, StopsAndStartsAnew) {
 
 // At any point of what its threads do: one that hears of it late must not sleep.
 TEST_P(PaperPagesTest, StopsWhileItStarts) {
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     pages->stop();
     pages->start();
   }
