@@ -36,12 +36,13 @@ def reads(readers, **variables):
 
 wrong = []
 for readers, at_most in AT_MOST.items():
-    with_it = reads(readers)
-    without = reads(readers, SHMEM_NVM_COOPERATIVE=0, SHMEM_NVM_REMOTE_OPS=0)
-    print(f"{readers} readers: {with_it[0]:.2f}, again {with_it[1]:.2f}; without cooperation {without[0]:.2f}, {without[1]:.2f}")
-    if with_it[0] > at_most[0] or with_it[1] > at_most[1]:
+    found = reads(readers)
+    print(f"{readers} readers: {found[0]:.2f}, again {found[1]:.2f}")
+    if found[0] > at_most[0] or found[1] > at_most[1]:
         wrong.append(f"{readers} readers: more than {at_most} reads a get with cooperation")
-    if min(without) < AT_LEAST_WITHOUT:
-        wrong.append(f"{readers} readers: less than {AT_LEAST_WITHOUT} without: this is no measure of cooperation")
+without = reads(2, SHMEM_NVM_COOPERATIVE=0, SHMEM_NVM_REMOTE_OPS=0)
+print(f"2 readers without cooperation: {without[0]:.2f}, again {without[1]:.2f}")
+if min(without) < AT_LEAST_WITHOUT:
+    wrong.append(f"less than {AT_LEAST_WITHOUT} without cooperation: this is no measure of it")
 if wrong:
     sys.exit("; ".join(wrong))

@@ -294,7 +294,7 @@ class Strangers(unittest.TestCase):
 
     # From processes that end at once.
     def test_torn_messages(self):
-        self.assertGreater(self.attack("torn", times=5)[0], 0)
+        self.assertGreater(self.attack("torn", times=2)[0], 0)
 
     def test_tagged_messages(self):
         self.assertGreater(self.attack("tagged", "-x", "SHMEM_KV_MATCH=entry")[0], 0)
