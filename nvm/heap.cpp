@@ -191,19 +191,26 @@ void Heap::make_spares() { spare_mappings_.make(); }
 
 void Heap::answer(int pe, const std::byte* message, std::size_t n) {
   if (pe == rt.me) return on_answer(this, pe, message, n);
-  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(MessageId::nvm_answer), message, n);
+  send(MessageId::nvm_answer, pe, message, n);
 }
 
 void Heap::send(int pe, const std::byte* message, std::size_t n) {
-  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(MessageId::nvm_page), message, n);
+  send(MessageId::nvm_page, pe, message, n);
+}
+
+void Heap::send(MessageId id, int pe, const std::byte* message, std::size_t n) {
+  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(id), message, n);
+  rt.progress->rouse();
 }
 
 void Heap::put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) {
   channel_->ops->put(channel_, pe, {SegmentId::pool, offset}, bytes, n, false, &done);
+  rt.progress->rouse();
 }
 
 void Heap::get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) {
   channel_->ops->get(channel_, pe, bytes, {SegmentId::pool, offset}, n, &done);
+  rt.progress->rouse();
 }
 
 bool Heap::messages_follow_puts() const {

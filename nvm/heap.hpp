@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "core/progress.hpp"
 #include "core/region.hpp"
 #include "core/runtime.hpp"
 #include "nvm/coherence/awaited_answers.hpp"
@@ -180,6 +181,7 @@ class Heap final : public Region, private Host, private Outlet {
   void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override;
   void drive() override;
   bool idle() const override;
+  void send(MessageId id, int pe, const std::byte* message, std::size_t n);
   bool will_answer_calls() const override;
 
   // Outlet, for what is gathered.

@@ -40,9 +40,10 @@ constexpr std::initializer_list<int> kOfFaultsAndEnds = {SIGSEGV, SIGBUS,  SIGFP
 
 void describe_wait_for_page(WaitRecord& record, const Pool& pool, PageNumber page) {
   const int pe = pool.pe_of(page);
-  describe_wait(record, "an operation on the NVM heap", pe, "for page %llu of PE %d to be loaded%s",
+  const PageState state = pool.word(page).state();
+  describe_wait(record, "an operation on the NVM heap", pe, "for page %llu of PE %d to be %s%s",
                 static_cast<unsigned long long>(page % pool.shape().segment_pages), pe,
-                state_here(pool.word(page).state()));
+                state == PageState::invalid ? "loaded" : "written to", state_here(state));
 }
 
 Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within, std::size_t n) {

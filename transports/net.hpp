@@ -190,10 +190,11 @@ enum class Packed : std::uint8_t {
 
 /// What a channel is for, so that a network can give it resources of its own.
 enum class ChannelUse : std::uint8_t {
-  common,   // what all threads of the PE share: the default context
-  library,  // the library's own: messages follow its puts, if the wire gives that promise
-  service,  // likewise, for who must go on: put() without `copy`, get() and send() never wait.  What finds no
-            // room is posted by a later poll; what else it takes is neither ordered nor fenced with that
+  common,    // what all threads of the PE share: the default context
+  library,   // the library's own: messages follow its puts, if the wire gives that promise
+  service,   // likewise, for who must go on: put() without `copy`, get() and send() never wait.  What finds
+             // no room is posted by a later poll, in their order.  put() with `copy` and amo() may wait, and
+             // overtake what does
   parallel,  // a stream that a thread drives while other threads drive theirs
 };
 

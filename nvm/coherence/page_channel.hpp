@@ -52,8 +52,8 @@ struct Delivery {
   std::uint64_t away_at = 0;           // where in the sender's pool
 };
 
-/// What messages and pages leave and come by.  No call waits for another PE: what finds no room leaves later,
-/// in its order, as somebody drives the network.
+/// What messages and pages leave and come by.  REQUIRES of who implements it: no call waits for another PE;
+/// what finds no room leaves later, in its order, as somebody drives the network (ChannelUse::service).
 class Wire {
  public:
   /// Has the pager of PE `pe`, on another node, receive the packet, which is copied.

@@ -118,6 +118,13 @@ class Progress {
     rouse();
   }
 
+  /// To be called after something was posted by a channel of the caller's own: wakes the agent for what only
+  /// a poll can finish.
+  void rouse() {
+    if (network_.needs_poll()) [[unlikely]]
+      rouse_agent();
+  }
+
   /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and
   /// then.
   class Gate {
@@ -163,11 +170,6 @@ class Progress {
   void wait_for_descriptor(int fd, long microseconds);
   bool may_block();
   long add_sources(std::vector<pollfd>& events, long microseconds);
-  // Wakes the agent for what only a poll can finish.
-  void rouse() {
-    if (network_.needs_poll()) [[unlikely]]
-      rouse_agent();
-  }
   void rouse_agent();
   void touch() { entered_.store(entered_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 

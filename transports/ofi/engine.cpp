@@ -115,8 +115,8 @@ Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* comple
   if (peer.outstanding++ == 0) peer.completed_then = ~peer.completed;  // watch() counts its time from now
   if (kind == OpKind::message) ++peer.messages;
   if (kind == OpKind::atomic) ++peer.atomics;
-  // What has been answered so far says nothing of this one.
-  if (channel != own_.get()) peer.overtaken = peer.answers = 0;
+  // What has been answered so far says nothing of this one, if the provider takes it.
+  if (channel != own_.get() && !channel->defers) peer.overtaken = peer.answers = 0;
   const unsigned epoch = channel->outstanding.begin();
   // Relaxed: whoever must see these is this thread, or was told by it.
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
@@ -158,9 +158,9 @@ bool Engine::poll() {
   polls_.store(polls() + 1, std::memory_order_relaxed);
   lock_.lock();
   bool worked = reap();
-  if (!deferred_.empty() || !unposted_.empty()) worked |= post_deferred();
+  if (may_post_deferred()) worked |= post_deferred();
   if (grants_owed_) tell_grants();
-  backlog_.store(!deferred_.empty() || !unposted_.empty() || !to_self_.empty(), std::memory_order_relaxed);
+  backlog_.store(may_post_deferred() || !to_self_.empty(), std::memory_order_relaxed);
   const bool messages = inbox_.survey() || !arrived_.empty() || !to_self_.empty();
   // Also where there is always something to do: what others complete says nothing of a peer that owes us.
   if (polls() % 16 == 0 && ops_.in_use() != 0) watch();
@@ -175,7 +175,8 @@ bool Engine::may_block() {
   LockGuard guard(lock_);
   if (ops_.in_use() != 0) watch();
   block_limit_us_.store(ops_.in_use() != 0 ? kWatchUs : -1, std::memory_order_relaxed);
-  const bool idle = arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty();
+  // What waits for completions goes with these, of which the descriptor tells.
+  const bool idle = arrived_.empty() && to_self_.empty() && !may_post_deferred();
   return idle && endpoint_->may_sleep() &&
          !inbox_.survey();  // in this order: the second may store what the third sees
 }

@@ -78,7 +78,7 @@ double Engine::listen(int pe, double period, Clock::time_point now, bool may_ask
     sign.silent = due;
     sign.awaited = true;
   }
-  if (!sign.asked) sign.asked = peer.deferred == 0 && try_send(own_.get(), pe, kAsk, nullptr, 0);
+  if (!sign.asked) sign.asked = try_send(own_.get(), pe, kAsk, nullptr, 0);
   if (peer.reached && !peer.probing && sign.asked) probe(pe);
   return sign.silent.count();
 }

@@ -225,6 +225,7 @@ bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void*
   if (code == 0) {
     ++peer.sequence;
     count(Stat::posts);
+    if (channel->defers) peer.overtaken = peer.answers = 0;
     return true;
   }
   if (code != -FI_EAGAIN) fail_post(*op, code);
@@ -235,13 +236,14 @@ bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void*
 void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* message, std::size_t n) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   LockGuard guard(lock_);
+  Stall stall{pe, OpKind::message};
+  const bool waits = handling != this && !channel->defers;
   if (pe != me_) {
-    for (Stall stall{pe, OpKind::message};;) {
-      // Behind what a handler could not send, so that messages to one PE stay in order.
-      if (peer.deferred == 0 && try_send(channel, pe, id, message, n)) return;
-      if (handling == this || channel->defers) break;
+    // Behind what others could not send, so that messages to one PE stay in order.
+    while (peer.deferred == 0) {
+      if (try_send(channel, pe, id, message, n)) return;
+      if (!waits) break;
       wait_room(stall);
-      if (peer.deferred != 0) post_deferred();
     }
   }
   const auto* bytes = static_cast<const std::byte*>(message);
@@ -250,7 +252,13 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
     backlog(to_self_).push_back(std::move(later));
     return;
   }
+  const std::uint32_t before = peer.undeferred + peer.deferred;
   defer(std::move(later));
+  if (!waits) return;
+  while (static_cast<std::int32_t>(peer.undeferred - before) <= 0) {
+    wait_room(stall);
+    if (may_post_deferred()) post_deferred();
+  }
 }
 
 void Engine::defer(Deferred later) {
@@ -260,7 +268,16 @@ void Engine::defer(Deferred later) {
   later.life = peers_[pe].life;
   later.channel->to[pe].fetch_add(1, std::memory_order_relaxed);
   ++peers_[pe].deferred;
+  refused_room_ = true;  // nobody has tried yet
   backlog(deferred_).push_back(std::move(later));
+}
+
+// Credit, a record or a buffer, which come back when something completes: the provider has not been asked.
+bool Engine::lacks_own_room(const Deferred& it) const {
+  const Peer& peer = peers_[static_cast<std::size_t>(it.pe)];
+  if (!has_credit(peer, it.transfer ? it.transfer->kind : OpKind::message) || ops_.exhausted()) return true;
+  const std::size_t size = sizeof(Envelope) + it.payload.size();
+  return !it.transfer && size > Op::kInline && (size <= kCopyLimit ? small_ : large_).exhausted();
 }
 
 // Ends the job if there will never be room.
@@ -278,6 +295,8 @@ bool Engine::post_deferred() {
     worked = true;
   }
   ++round_;
+  refused_room_ = false;
+  released_then_ = released_;
   std::deque<Deferred> waiting;
   waiting.swap(deferred_);
   const auto try_post = [this](const Deferred& it) REQUIRES(lock_) {
@@ -286,14 +305,22 @@ bool Engine::post_deferred() {
   };
   for (Deferred& it : waiting) {
     Peer& peer = peers_[static_cast<std::size_t>(it.pe)];
-    if (peer.round == round_ || !try_post(it)) {
+    if (peer.round == round_) {
+      deferred_.push_back(std::move(it));
+      continue;
+    }
+    if (!try_post(it)) {
       peer.round = round_;
-      if (round_ % 1024 == 0) look_at(it);
+      if (!lacks_own_room(it)) {
+        refused_room_ = true;
+        if (round_ % 1024 == 0) look_at(it);
+      }
       deferred_.push_back(std::move(it));
       continue;
     }
     worked = true;
     --peer.deferred;
+    ++peer.undeferred;
     it.channel->to[static_cast<std::size_t>(it.pe)].fetch_sub(1, std::memory_order_release);
     it.channel->outstanding.end(it.epoch);
   }

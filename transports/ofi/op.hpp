@@ -50,6 +50,7 @@ struct Peer {
   std::uint32_t messages = 0;        // of these, messages
   std::uint32_t atomics = 0;         // ... and atomics
   std::uint32_t deferred = 0;        // messages and transfers not yet posted
+  std::uint32_t undeferred = 0;      // of these, posted since, ever; wraps
   std::uint32_t round = 0;           // last round in which one of these could not be posted
   RemoteSegment inbox{};             // where short messages are written, see inbox.hpp
   std::uint64_t cookie = 0;          // that it wants to see in others

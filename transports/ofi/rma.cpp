@@ -124,6 +124,8 @@ bool Engine::try_transfer(const Transfer& transfer) {
   }
   op->completion = transfer.completion;
   op->split = transfer.split;
+  Peer& to = peers_[static_cast<std::size_t>(transfer.pe)];
+  to.overtaken = to.answers = 0;
   count(Stat::posts);
   if (code != 0) [[unlikely]]
     fail_post(*op, code);
