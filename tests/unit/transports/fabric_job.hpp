@@ -39,8 +39,10 @@ class FabricJob : public Job {
     });
     const std::uint64_t nothing = 0;
     for (LoopPe& pe : pes) {
-      for (std::size_t to = 0; to < pes.size(); ++to)
-        pe.ops().put(pe.channel, static_cast<int>(to), LoopPe::word(0), &nothing, 8, true, nullptr);
+      for (std::size_t to = 0; to < pes.size(); ++to) {
+        if (&pe != &pes[to])
+          pe.ops().put(pe.channel, static_cast<int>(to), LoopPe::word(0), &nothing, 8, true, nullptr);
+      }
     }
     for (LoopPe& pe : pes) quiet(pe);
     met.store(true);
