@@ -187,10 +187,9 @@ TEST_F(StoreTest, SaysWhatIsThereAndWhatWasAskedFor) {
 TEST_F(StoreTest, RefusesFilesThatItCannotRead) {
   LogDevice empty(4 * kMiB), foreign(4 * kMiB), newer(4 * kMiB);
   std::memset(foreign.bytes.data(), 'x', 4 * kMiB);
-  SlotBlock slot{};
-  slot.header = first_header(test_object(kBlocks));
-  slot.header.format = kFormat + 1;
-  slot = make_slot(slot.header);
+  Header later = first_header(test_object(kBlocks));
+  later.format = kFormat + 1;
+  const SlotBlock slot = make_slot(later);  // gcc does not align a temporary, with AddressSanitizer
   std::memcpy(newer.bytes.data(), &slot, sizeof slot);
   const auto refused = [](LogDevice& on) {
     return Store::open(std::make_unique<Borrowed>(on), "here", test_object(kBlocks)).status().text();
