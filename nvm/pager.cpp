@@ -237,7 +237,7 @@ long Pager::may_sleep() {
   watch_device();
   const bool told = home_.listen(events_.fd) && !waits_untold();
   const bool nothing = queue_.empty() && channel_.empty() && !channel_.any_moved();
-  const bool device_works = home_.oldest_work().has_value();
+  const bool device_works = home_.transfers() || home_.slow_calls() != 0;
   sleeps_.store(told && nothing, std::memory_order_relaxed);
   const bool called = turns_.end();
   if (!nothing || called) return 0;

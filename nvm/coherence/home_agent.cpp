@@ -301,8 +301,11 @@ void HomeAgent::lay_out(std::uint32_t group) {
 // Has the system work on where the pages lie, in another thread.  Returns nothing as long as it does.
 std::optional<Status> HomeAgent::make_slowly(const void* caller, PageNumber first, PageNumber last,
                                              std::function<Status()> call) {
-  const auto [found, begins] = held_.try_emplace(caller, HeldRange{first, last, Clock::now(), {}});
-  if (begins) slow_calls_.begin(caller, std::move(call));
+  const auto [found, begins] = held_.try_emplace(caller, HeldRange{first, last, {}, {}});
+  if (begins) {
+    found->second.begun = Clock::now();
+    slow_calls_.begin(caller, std::move(call));
+  }
   std::optional<Status> status = slow_calls_.result(caller);
   if (!status) return status;
   std::vector<Delivery> waiting = std::move(found->second.waiting);

@@ -85,9 +85,10 @@ void Engine::release(Op* op) {
   if (op->temporary != nullptr) fi_close(&op->temporary->fid);
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   --peer.outstanding;
-  ++released_;
-  if (!deferred_.empty()) [[unlikely]]
-    backlog_.store(true, std::memory_order_relaxed);  // there is room, and the descriptor has told already
+  if (!deferred_.empty()) [[unlikely]] {  // there is room, and the descriptor has told already
+    deferred_may_go_ = true;
+    backlog_.store(true, std::memory_order_relaxed);
+  }
   if (op->kind == OpKind::message) --peer.messages;
   if (op->kind == OpKind::atomic) --peer.atomics;
 

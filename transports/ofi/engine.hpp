@@ -199,10 +199,9 @@ class Engine {
   [[noreturn, gnu::cold]] void messages_are_missing(const MessageHeader& header,
                                                     std::uint16_t expected) const;
   void defer(Deferred later) REQUIRES(lock_);
-  // Whether deferred_ holds what a poll may post: it is new, the provider had no room, or something has
-  // completed.
+  // Whether a poll may post something that waits.
   bool may_post_deferred() const REQUIRES(lock_) {
-    return !unposted_.empty() || (!deferred_.empty() && (refused_room_ || released_ != released_then_));
+    return !unposted_.empty() || (!deferred_.empty() && deferred_may_go_);
   }
   bool lacks_own_room(const Deferred& it) const REQUIRES(lock_);
   [[gnu::cold]] void look_at(Deferred& it) const REQUIRES(lock_);
@@ -247,15 +246,14 @@ class Engine {
   Slab large_ GUARDED_BY(lock_);     // bounce buffers of kMessageBuffer
   Slab incoming_ GUARDED_BY(lock_);  // receive buffers
   std::vector<Receive> receives_;
-  bool refused_ GUARDED_BY(poller_) = false;           // a message, and said so
-  std::vector<Receive*> arrived_ GUARDED_BY(lock_);    // in order of arrival, handlers not yet run
-  std::vector<Receive*> unposted_ GUARDED_BY(lock_);   // handlers run, provider had no room
-  std::deque<Deferred> deferred_ GUARDED_BY(lock_);    // in order per PE
-  bool refused_room_ GUARDED_BY(lock_) = false;        // one of these does not wait for completions
-  std::uint32_t released_ GUARDED_BY(lock_) = 0;       // operations, ever
-  std::uint32_t released_then_ GUARDED_BY(lock_) = 0;  // when post_deferred() looked last
-  bool grants_owed_ GUARDED_BY(lock_) = false;         // provider had no room for a grant
-  std::atomic<bool> backlog_{false};  // something waits for a poll; may say so a poll too long
+  bool refused_ GUARDED_BY(poller_) = false;          // a message, and said so
+  std::vector<Receive*> arrived_ GUARDED_BY(lock_);   // in order of arrival, handlers not yet run
+  std::vector<Receive*> unposted_ GUARDED_BY(lock_);  // handlers run, provider had no room
+  std::deque<Deferred> deferred_ GUARDED_BY(lock_);   // in order per PE
+  // One of these is new, the provider had no room for it, or something has completed since all were tried.
+  bool deferred_may_go_ GUARDED_BY(lock_) = false;
+  bool grants_owed_ GUARDED_BY(lock_) = false;  // provider had no room for a grant
+  std::atomic<bool> backlog_{false};            // something waits for a poll; may say so a poll too long
   std::deque<Deferred> to_self_ GUARDED_BY(lock_);
   std::uint32_t round_ GUARDED_BY(lock_) = 0;
   std::atomic<std::uint32_t> polls_{0};  // written with poller_

@@ -268,14 +268,14 @@ void Engine::defer(Deferred later) {
   later.life = peers_[pe].life;
   later.channel->to[pe].fetch_add(1, std::memory_order_relaxed);
   ++peers_[pe].deferred;
-  refused_room_ = true;  // nobody has tried yet
+  deferred_may_go_ = true;
   backlog(deferred_).push_back(std::move(later));
 }
 
 // Credit, a record or a buffer, which come back when something completes: the provider has not been asked.
 bool Engine::lacks_own_room(const Deferred& it) const {
   const Peer& peer = peers_[static_cast<std::size_t>(it.pe)];
-  if (!has_credit(peer, it.transfer ? it.transfer->kind : OpKind::message) || ops_.exhausted()) return true;
+  if (!has_credit(peer, it.kind()) || ops_.exhausted()) return true;
   const std::size_t size = sizeof(Envelope) + it.payload.size();
   return !it.transfer && size > Op::kInline && (size <= kCopyLimit ? small_ : large_).exhausted();
 }
@@ -284,7 +284,7 @@ bool Engine::lacks_own_room(const Deferred& it) const {
 void Engine::look_at(Deferred& it) const {
   const std::uint32_t life = peers_[static_cast<std::size_t>(it.pe)].life;
   if (std::exchange(it.life, life) != life) it.since = std::chrono::steady_clock::now();
-  check_connection(it.pe, it.transfer ? it.transfer->kind : OpKind::message, it.since);
+  check_connection(it.pe, it.kind(), it.since);
 }
 
 // A PE that has no room is passed over, with all that goes there.
@@ -295,8 +295,7 @@ bool Engine::post_deferred() {
     worked = true;
   }
   ++round_;
-  refused_room_ = false;
-  released_then_ = released_;
+  deferred_may_go_ = false;
   std::deque<Deferred> waiting;
   waiting.swap(deferred_);
   const auto try_post = [this](const Deferred& it) REQUIRES(lock_) {
@@ -312,7 +311,7 @@ bool Engine::post_deferred() {
     if (!try_post(it)) {
       peer.round = round_;
       if (!lacks_own_room(it)) {
-        refused_room_ = true;
+        deferred_may_go_ = true;
         if (round_ % 1024 == 0) look_at(it);
       }
       deferred_.push_back(std::move(it));

@@ -153,6 +153,8 @@ struct Deferred {
   unsigned epoch = 0;                             // of OfiChannel::outstanding
   std::chrono::steady_clock::time_point since{};  // ... it has been deferred, or the peer has shown life
   std::uint32_t life = 0;                         // of the peer, then
+
+  OpKind kind() const { return transfer ? transfer->kind : OpKind::message; }
 };
 
 }  // namespace shm::ofi

@@ -2,49 +2,14 @@
 // Puts and gets.  A put completes when its data are in the target's memory: every one asks for
 // FI_DELIVERY_COMPLETE, because a plain write over tcp is complete when the socket has it, and
 // fi_inject_write never asks for an answer.
-#include <rdma/fi_rma.h>
-
 #include <cstring>
 
 #include "ofi/lanes.hpp"
 #include "ofi/ops.hpp"
+#include "ofi/request.hpp"
 
 namespace shm::ofi {
 namespace {
-
-// What the provider is told of a transfer from or into `local`.  Lock held.
-class Request {
- public:
-  Request(Engine& engine, const Transfer& transfer, void* local, Op* op)
-      : here_{local, transfer.n}, kind_(transfer.kind), ep_(engine.endpoint().ep()) {
-    const Peer& peer = engine.peer(transfer.pe);
-    const RemoteSegment& segment = peer.segments[static_cast<std::size_t>(transfer.at.segment)];
-    there_ = {segment.base + transfer.at.offset, transfer.n, segment.key};
-    descriptor_ = engine.memory().descriptor(local, transfer.n, &op->temporary);
-    message_.msg_iov = &here_;
-    message_.desc = &descriptor_;
-    message_.iov_count = 1;
-    message_.addr = peer.address;
-    message_.rma_iov = &there_;
-    message_.rma_iov_count = 1;
-    message_.context = op;
-  }
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
-
-  long post() const {
-    if (kind_ == OpKind::put) return fi_writemsg(ep_, &message_, FI_COMPLETION | FI_DELIVERY_COMPLETE);
-    return fi_readmsg(ep_, &message_, FI_COMPLETION);
-  }
-
- private:
-  iovec here_;
-  fi_rma_iov there_{};
-  void* descriptor_ = nullptr;
-  fi_msg_rma message_{};
-  const OpKind kind_;
-  fid_ep* const ep_;
-};
 
 void post_part(Engine& engine, const Transfer& transfer, bool copy) {
   if (transfer.channel->defers && !copy) [[unlikely]]

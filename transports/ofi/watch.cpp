@@ -8,13 +8,11 @@
 // lost as well.  Then the reads are answered, for seconds, and puts and gets that were posted before them are
 // not. The result of an atomic may come later than that of a read behind it, but not than an answer
 // (liveness.cpp).
-#include <rdma/fi_rma.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/fatal.hpp"
-#include "ofi/engine.hpp"
+#include "ofi/request.hpp"
 
 namespace shm::ofi {
 namespace {
@@ -54,18 +52,9 @@ bool Engine::probe(int pe) {
       std::ranges::find_if(peer.segments, [](const RemoteSegment& s) { return s.size != 0; });
   if (segment == peer.segments.end() || ops_.exhausted()) return true;  // cannot be asked
   Op* op = take_op(own_.get(), pe, OpKind::get, nullptr);
-  iovec here{op->inlined, 1};
-  fi_rma_iov there{segment->base, 1, segment->key};
-  void* descriptor = memory_.descriptor(op, sizeof(Op), &op->temporary);
-  fi_msg_rma message{};
-  message.msg_iov = &here;
-  message.desc = &descriptor;
-  message.iov_count = 1;
-  message.addr = peer.address;
-  message.rma_iov = &there;
-  message.rma_iov_count = 1;
-  message.context = op;
-  if (fi_readmsg(endpoint_->ep(), &message, FI_COMPLETION) == 0) {
+  const RemoteAddress at{static_cast<SegmentId>(segment - peer.segments.begin()), 0};
+  const Transfer transfer{own_.get(), pe, OpKind::get, at, op->inlined, 1, nullptr, nullptr};
+  if (Request(*this, transfer, transfer.local, op).post() == 0) {
     peer.probing = true;
     peer.refused = 0;
     return true;

@@ -53,8 +53,8 @@ class OfiService : public ::testing::Test {
   }
   LoopPe& pe(std::size_t number) { return job->pes[number]; }
 
-  void put(std::uint64_t page, std::size_t words = kPage) {
-    channel->ops->put(channel, 1, LoopPe::word(page * kPage), sources[page].data(), words * 8, false,
+  void put(std::uint64_t page) {
+    channel->ops->put(channel, 1, LoopPe::word(page * kPage), sources[page].data(), kPage * 8, false,
                       nullptr);
   }
   void tell(std::uint64_t page, Channel* by) {
@@ -62,14 +62,22 @@ class OfiService : public ::testing::Test {
     by->ops->send(by, 1, kTold, &it, sizeof it);
   }
   bool idle() const { return channel->ops->idle(channel); }
-  void finish() {
+  // Calls `drive` until the condition holds, for a minute at most.
+  template <class Condition, class Drive>
+  static void until(Condition condition, Drive drive) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!idle() && std::chrono::steady_clock::now() < limit) job->poll_all();
+    while (!condition() && std::chrono::steady_clock::now() < limit) drive();
+  }
+  template <class Condition>
+  void until(Condition condition) {
+    until(condition, [this] { job->poll_all(); });
+  }
+  void finish() {
+    until([this] { return idle(); });
     EXPECT_TRUE(idle());
   }
   void await_told(std::uint64_t n) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (told != n && std::chrono::steady_clock::now() < limit) job->poll_all();
+    until([n] { return told == n; });
     EXPECT_EQ(told, n) << "a message was lost, or came before its page";
   }
 
@@ -117,8 +125,7 @@ TEST_F(OfiService, DoesNotWaitForAPeer) {
   const long polls = faults.count(FabricCall::write);
   for (int i = 0; i < 100; ++i) pe(0).net->poll();
   EXPECT_EQ(faults.count(FabricCall::write), polls) << "nothing is tried again before something completes";
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!pe(0).net->may_block() && std::chrono::steady_clock::now() < limit) pe(0).net->poll();
+  until([&] { return pe(0).net->may_block(); }, [&] { pe(0).net->poll(); });
   EXPECT_TRUE(pe(0).net->may_block()) << "of that the descriptor tells";
   finish();
   for (std::uint64_t page = 0; page < kPages; ++page) EXPECT_EQ(pe(1).heap[page * kPage + 7], page + 1);
@@ -141,11 +148,11 @@ TEST_F(OfiService, WhatGoesToAnotherPeGoesOn) {
   for (std::uint64_t page = 0; page < kPages; ++page) put(page);
   Completion stored;
   channel->ops->put(channel, 2, LoopPe::word(7), sources[8].data(), 8, false, &stored);
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!stored.done() && std::chrono::steady_clock::now() < limit) {
-    pe(0).net->poll();
-    pe(2).net->poll();
-  }
+  until([&] { return stored.done(); },
+        [&] {
+          pe(0).net->poll();
+          pe(2).net->poll();
+        });
   EXPECT_TRUE(stored.done());
   EXPECT_EQ(pe(2).heap[7], 9u);
   EXPECT_FALSE(idle()) << "PE 1 has taken nothing";
@@ -164,12 +171,12 @@ TEST_F(OfiService, ASenderWaitsForItsTurnOnly) {
   std::thread peer([&] {
     while (!over.load()) pe(1).net->poll();
   });
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   std::uint64_t page = 0;
-  while (!sent.load() && std::chrono::steady_clock::now() < limit) {
-    if (static_cast<ofi::OfiChannel*>(channel)->outstanding.count() < 2 * kPages) put(page++ % kPages);
-    pe(0).net->poll();
-  }
+  until([&] { return sent.load(); },
+        [&] {
+          if (static_cast<ofi::OfiChannel*>(channel)->outstanding.count() < 2 * kPages) put(page++ % kPages);
+          pe(0).net->poll();
+        });
   EXPECT_TRUE(sent.load());
   program.join();
   over.store(true);
@@ -194,11 +201,11 @@ TEST_F(OfiService, ALongTransferIsCompleteWithItsLastPart) {
   Completion stored;
   channel->ops->put(channel, 1, LoopPe::word(0), sources[8].data(), kPage * 8, false, &stored);
   EXPECT_FALSE(stored.done());
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!stored.done() && std::chrono::steady_clock::now() < limit) {
-    EXPECT_FALSE(idle());
-    job->poll_all();
-  }
+  until([&] { return stored.done(); },
+        [&] {
+          EXPECT_FALSE(idle());
+          job->poll_all();
+        });
   EXPECT_TRUE(stored.done());
   EXPECT_EQ(pe(1).heap[kPage - 1], 9u);
   finish();
