@@ -261,8 +261,9 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
     if (page.pending.empty()) pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
     serve_pending(number, page);  // before `done` is sent
   }
-  send_all(number, page, outcome, std::move(delivery.operation));
-  if (has_copy(before) && page.known.state == State::asking) replacement_.leave(page.frame);
+  const bool lost = has_copy(before) && page.known.state == State::asking;
+  send_all(number, page, outcome, std::move(delivery.operation), lost && !page.expected);
+  if (lost && page.frame != kNoFrame) replacement_.leave(page.frame);
   return true;
 }
 
@@ -294,11 +295,12 @@ bool PageCache::waits() const {
          !std::ranges::all_of(stopped_, [this](PageNumber number) { return waits_for_unpin(number); });
 }
 
-// What follows from a message; then the frame is free, if the page has gone.  `operation`: what the message
-// asked for.
+// What follows from a message; then the frame is free, if the page has gone, or `is_asked_to_leave` and has
+// lost its copy: its home may say `leave` much later, when a load that is before that has found a frame.
+// `operation`: what the message asked for.
 void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& outcome,
-                         std::unique_ptr<Foreign> operation) {
-  const bool leaves = outcome.actions & action::give_up;
+                         std::unique_ptr<Foreign> operation, bool is_asked_to_leave) {
+  const bool leaves = is_asked_to_leave || (outcome.actions & action::give_up) != 0;
   bool sent = false;  // from the frame, which is freed when that has ended
   for (std::size_t i = 0; i < outcome.count; ++i) {
     const Message& out = outcome.messages[i];
@@ -312,8 +314,7 @@ void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& out
     send(number, page, out, from_frame);
     sent |= from_frame;
   }
-  if (!leaves) return;
-  leave_frame(page, sent);
+  if (leaves && page.frame != kNoFrame) leave_frame(page, sent);
 }
 
 // The page has gone from its frame, which is free, unless it is still sent from there.
@@ -577,7 +578,7 @@ bool PageCache::drop(PageNumber number) {
   const auto found = pages_.find(number);
   if (found == pages_.end()) return true;
   CachedPage& page = *found->second;
-  if (page.frame == kNoFrame) return true;
+  if (page.frame == kNoFrame) return !is_asking(page.known.state);
   const bool busy = is_asking(page.known.state) || page.filling || !page.messages.empty();
   if (busy || !stop_at_once(number, page)) return false;
   page.known = {};

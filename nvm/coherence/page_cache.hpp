@@ -140,7 +140,7 @@ class PageCache {
   bool is_pinned(const CachedPage& page, Actions stops) const;
   bool waits_for_unpin(PageNumber number) const;
   void send_all(PageNumber number, CachedPage& page, const Outcome& outcome,
-                std::unique_ptr<Foreign> operation);
+                std::unique_ptr<Foreign> operation, bool is_asked_to_leave);
   void send(PageNumber number, CachedPage& page, const Message& message, bool leaves);
   void leave_frame(CachedPage& page, bool sent);
   bool stop(PageNumber number, CachedPage& page, Actions actions);

@@ -325,6 +325,9 @@ void Model::to_node(const PackedMessage& hint) {
     at.driver &= static_cast<std::uint8_t>(~kLoading);
   if (outcome.actions & nvm::action::give_up)
     at.driver &= static_cast<std::uint8_t>(~(kHasFrame | kExpected));
+  const bool lost = nvm::has_copy(before.state) && known.state == State::asking;
+  if (lost && !(at.driver & kExpected))
+    at.driver &= static_cast<std::uint8_t>(~kHasFrame);  // it was asked to leave
   if (is_grant(message.kind)) {
     at.driver &= static_cast<std::uint8_t>(~kExpected);
     const bool fills = message.whole && before.state == State::asking;

@@ -483,6 +483,46 @@ TEST_F(PageCacheTest, AnotherPageLeavesWhereTheFirstIsKept) {
   await("the page to have gone", [&] { return pool.word(kFar).state() == invalid; });
 }
 
+// Its home may say `leave` only after another page has found a frame there, which may wait for one here.
+TEST_F(PageCacheTest, APageThatWasAskedToLeaveGivesItsFrameUpWithItsCopy) {
+  const auto free_frames = [&] {
+    const LockGuard guard(pool.head().lock);
+    return pool.head().free.size;
+  };
+  const auto before = free_frames();
+  std::size_t steps = 0;
+  PageNumber page = kFar;
+  for (const Event taken : {Event::invalidate, Event::forward_write, Event::recall_write}) {
+    page += 7;  // so that none is brought ahead
+    const Asked writer = ask(PageRequest::Kind::latch, page, Access::write);
+    grant(page, Event::grant_modified, host.step(steps).message.message, 1);
+    writer.wait();
+    pool.word(page).unlatch();
+    pool.requests_of(0).queue.post_hint({page, RequestQueue::What::evict});
+    EXPECT_EQ(host.step(steps + 2).message.message.kind, Event::ask_evict);
+    EXPECT_EQ(free_frames(), before - 1);
+    send(page, {.kind = taken, .to = 0, .requester = 1, .version = 2});
+    const std::size_t answer = steps + 3 + (taken == Event::forward_write ? 1 : 0);  // a put, and its message
+    const std::uint64_t from = host.step(answer).message.frame;
+    if (taken == Event::recall_write)  // by its home
+      send(page, {.kind = Event::fetched, .to = 0, .requester = 0, .tag = from});
+    await("its frame", [&] { return free_frames() == before; });
+    const Asked reader = ask(PageRequest::Kind::latch, page);
+    ping();
+    EXPECT_FALSE(reader.done()) << "it asks when the page has left";
+    send(page, {.kind = Event::leave, .to = 0, .requester = 0, .version = 3});
+    EXPECT_EQ(host.step(answer + 1).message.message.kind, Event::done);
+    const HostStep again = host.step(answer + 2);
+    EXPECT_EQ(again.message.message.kind, Event::ask_read);
+    grant(page, Event::grant_shared, again.message.message, 4);
+    reader.wait();
+    pool.word(page).unlatch();
+    pool.requests_of(0).queue.post_hint({page, RequestQueue::What::evict});
+    EXPECT_EQ(host.step(answer + 4).message.message.kind, Event::dropped);
+    steps = answer + 5;
+  }
+}
+
 TEST_F(PageCacheTest, APageThatFoundNoFrameCanBeBroughtLater) {
   const auto bring = [&] { pool.requests_of(0).queue.post_hint({kOwn, RequestQueue::What::bring}); };
   std::deque<Latch> latched;
