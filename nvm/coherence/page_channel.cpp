@@ -137,7 +137,7 @@ bool PageChannel::drive() {
 }
 
 bool PageChannel::any_untold() const {
-  return std::ranges::any_of(moving_, [](const Move& move) { return !move.told; });
+  return std::ranges::any_of(moving_, [](const Move& move) { return !move.fetched && !move.told; });
 }
 
 bool PageChannel::any_moved() const {

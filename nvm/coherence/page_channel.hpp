@@ -108,7 +108,8 @@ class PageChannel {
   /// Drives pages that are on their way.  Returns any_untold().
   bool drive();
   bool moves() const { return !moving_.empty(); }
-  /// Whether somebody waits to be told of a page that is on its way.
+  /// Whether a page is on its way of whose arrival this node is to tell another.  Who drives the network
+  /// makes a round when any has arrived; but another node waits for these.
   bool any_untold() const;
   /// Whether next_sent() or next_fetched() would return one.
   bool any_moved() const;

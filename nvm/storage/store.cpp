@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nvm/storage/store.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -160,7 +158,7 @@ void Store::drain() {
     if (const Transfer* ended = device_->finished())
       piece_ended(*static_cast<const Piece*>(ended));
     else
-      sched_yield();
+      device_->await();
   }
 }
 

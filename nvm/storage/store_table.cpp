@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nvm/storage/store_table.hpp"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 namespace shm::nvm {
 namespace {
 
 constexpr std::size_t kLargestTransfer = std::size_t{4} << 20;
-constexpr int kBusyRounds = 100;
-constexpr auto kNap = std::chrono::microseconds(20);
 
 std::string name_of(std::size_t level, std::uint64_t index) {
   return "chunk " + std::to_string(index) + " of level " + std::to_string(level) + " of the table";
@@ -39,17 +34,14 @@ ZeroPages::ZeroPages(ZeroPages&& other) noexcept
 
 int carry_out_all(Device& device, std::span<Transfer> transfers) {
   for (Transfer& transfer : transfers) device.start(transfer);
-  int error = 0, rounds = 0;
+  int error = 0;
   for (std::size_t left = transfers.size(); left > 0;) {
     device.submit();
     if (const Transfer* ended = device.finished()) {
       if (error == 0) error = ended->error;
       --left;
-      rounds = 0;
-    } else if (++rounds < kBusyRounds) {
-      sched_yield();
     } else {
-      std::this_thread::sleep_for(kNap);
+      device.await();
     }
   }
   return error;

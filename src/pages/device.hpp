@@ -9,6 +9,8 @@
 // otherwise. Whoever destroys a device does so after all have stopped using it.
 #pragma once
 
+#include <sched.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -78,6 +80,10 @@ class Device {
 
   /// The next transfer that has ended, well or not, or null.  Does not wait.
   virtual Transfer* finished() = 0;
+
+  /// Sleeps until finished() may have something to return; it may return earlier.  REQUIRES: under_way() is
+  /// not 0, and submit() was called since finished() has returned null.
+  virtual void await() { sched_yield(); }
 
   /// Transfers started that finished() has not returned yet.
   virtual std::size_t under_way() const = 0;

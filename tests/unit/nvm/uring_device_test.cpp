@@ -131,6 +131,20 @@ TEST_P(UringTest, WhatTheSystemCannotTakeNowIsHandedOverLater) {
   }
 }
 
+// Who waits for all that is under way sleeps, as the thread that makes an epoch durable does.
+TEST_P(UringTest, WhoAwaitsATransferSleepsUntilItHasEnded) {
+  ASSERT_NO_FATAL_FAILURE(make());
+  if (IsSkipped()) return;
+  const Buffer memory(kMiB, 5);
+  for (int i = 0; i < 20; ++i) {
+    Transfer transfer{Kind::write, 0, memory.data(), kMiB};
+    device->start(transfer);
+    device->submit();
+    device->await();
+    EXPECT_EQ(device->finished(), &transfer);
+  }
+}
+
 TEST_P(UringTest, OneCallHandsOverWhatWasStartedTogether) {
   ASSERT_NO_FATAL_FAILURE(make());
   if (IsSkipped()) return;
