@@ -205,11 +205,15 @@ void Pager::run() {
 
 Pager::Did Pager::make_own_round() {
   if (!turns_.begin()) return Did::nothing;
-  Did did = work() ? Did::something : Did::nothing;
+  const bool worked = work();
   home_.submit();
-  if (did == Did::nothing && channel_.drive()) did = Did::drive;
+  const bool untold = channel_.any_untold();
+  const bool drives = !worked && (untold || (channel_.moves() && !shares_rounds()));
   note_rest();
-  return turns_.end() ? Did::something : did;
+  if (turns_.end() || worked) return Did::something;
+  if (!drives) return Did::nothing;
+  host_.drive();  // without the turn: what arrives makes a round
+  return untold ? Did::drive : Did::nothing;
 }
 
 void Pager::sleep() {

@@ -130,12 +130,6 @@ std::list<PageChannel::Move>::iterator PageChannel::next_moved(bool fetched) {
                               [&](const Move& move) { return move.fetched == fetched && move.done.done(); });
 }
 
-bool PageChannel::drive() {
-  if (moving_.empty()) return false;
-  wire_.drive();
-  return any_untold();
-}
-
 bool PageChannel::any_untold() const {
   return std::ranges::any_of(moving_, [](const Move& move) { return !move.fetched && !move.told; });
 }

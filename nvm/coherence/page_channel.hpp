@@ -105,8 +105,6 @@ class PageChannel {
   /// Takes a message whose data are there, and tells who has given the page up.  Returns false if there is
   /// none.
   bool next_fetched(Delivery& fetched);
-  /// Drives pages that are on their way.  Returns any_untold().
-  bool drive();
   bool moves() const { return !moving_.empty(); }
   /// Whether a page is on its way of whose arrival this node is to tell another.  Who drives the network
   /// makes a round when any has arrived; but another node waits for these.
