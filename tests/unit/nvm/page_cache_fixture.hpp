@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -59,7 +60,7 @@ class OneOfTwo final : public Host {
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion& done) override {
     EXPECT_EQ(pe, 1);
     record({HostStep::put});
-    if (!keeps_order) return done.set_done();
+    if (puts_end && !keeps_order) return done.set_done();
     held_ = &done;
   }
   bool messages_follow_puts() const override { return keeps_order; }
@@ -73,7 +74,10 @@ class OneOfTwo final : public Host {
   /// The one that did not end when it was begun.
   void end_put() { held_.load()->set_done(); }
   void end_get() { held_.load()->set_done(); }
-  void drive() override {}
+  void drive() override {
+    ++drives;
+    if (on_drive) on_drive();
+  }
   std::chrono::steady_clock::time_point now() const override { return clock.now(); }
 
   std::vector<HostStep> steps() const {
@@ -87,10 +91,12 @@ class OneOfTwo final : public Host {
   }
 
   TestClock clock;
-  std::atomic<bool> gets_end{true};
+  std::atomic<bool> puts_end{true}, gets_end{true};
   /// Whether messages follow puts; these then end when end_put() is called.
   std::atomic<bool> keeps_order{false};
   std::atomic<int> packets{0};  // that were sent
+  std::atomic<int> drives{0};
+  std::function<void()> on_drive;
 
  private:
   void record(const HostStep& step) {
@@ -109,11 +115,12 @@ class PageCacheTest : public ::testing::Test {
   static constexpr std::size_t kAhead = 4;
   static constexpr PageNumber kOwn = 3, kFar = kSegmentPages + 3;  // pages of PE 0 and of PE 1
 
-  PageCacheTest() {
+  explicit PageCacheTest(bool shares_rounds = false) {
     nodes.members.resize(2);
     nodes.add(0);
     nodes.add(1);
-    auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = kSegmentPages * kPageBytes});
+    auto made = std::make_unique<TestDevice>(
+        TestDeviceOptions{.size = kSegmentPages * kPageBytes, .never_blocks = shares_rounds});
     device = made.get();
     pager = std::make_unique<Pager>(host, pool, nodes, std::move(made),
                                     Pager::Settings{0, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40),

@@ -196,5 +196,74 @@ TEST_F(PageCacheTest, APinThatOthersWaitForWakesNoPager) {
   EXPECT_EQ(host.step(before + 2).message.message.kind, Event::grant_modified);
 }
 
+// Rounds are made by who drives the network, too.  The test plays the agent.
+class PageInFlight : public PageCacheTest {
+ protected:
+  PageInFlight() : PageCacheTest(true) {
+    host.on_drive = [this] { pager->answer_calls(); };  // as polling does
+    pager->share_rounds();
+  }
+  // Also by the processor's time: who looks again and again need not go to sleep for it.
+  static void expect_sleep() {
+    await("sleep", [] { return sleeps(pager_thread()); });
+    const unsigned long before = test::switches(pager_thread());
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_TRUE(sleeps(pager_thread()));
+    EXPECT_LE(test::switches(pager_thread()) - before, 5U);
+  }
+  auto free_frames() const {
+    const LockGuard guard(pool.head().lock);
+    return pool.head().free.size;
+  }
+};
+
+TEST_F(PageInFlight, ThatIsSentKeepsNoPagerAwake) {
+  use(kOwn);
+  const auto before = free_frames();
+  host.keeps_order = true;
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  EXPECT_EQ(host.step(1).message.message.kind, Event::grant_modified);
+  expect_sleep();
+  host.end_put();
+  await("its frame", [&] {
+    pager->answer_calls();
+    return free_frames() == before + 1;
+  });
+}
+
+TEST_F(PageInFlight, ThatIsFetchedKeepsNoPagerAwake) {
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  const Message granted = host.step(1).message.message;
+  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+  send(kOwn, {.kind = Event::ask_evict, .to = 0, .requester = 1});
+  PageMessage sent{kOwn, host.step(2).message.message, 42, 1, 0};
+  sent.message.kind = Event::done;
+  sent.message.data = true;
+  std::swap(sent.message.from, sent.message.to);
+  host.gets_end = false;
+  pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
+  EXPECT_EQ(host.step(3).what, HostStep::get);
+  expect_sleep();
+  host.end_get();
+  await("what follows", [&] {
+    pager->answer_calls();
+    return host.steps().size() > 4;
+  });
+  EXPECT_EQ(host.step(4).message.message.kind, Event::fetched);
+}
+
+// Where the wire does not keep the order, the other node waits until this one has seen the page arrive.
+TEST_F(PageInFlight, OfWhichAnotherNodeIsToBeToldIsDriven) {
+  use(kOwn);
+  host.puts_end = false;
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  EXPECT_EQ(host.step(0).what, HostStep::put);
+  const int before = host.drives;
+  await("drives", [&] { return host.drives > before + 10; });
+  EXPECT_EQ(host.steps().size(), 1U);
+  host.end_put();
+  EXPECT_EQ(host.step(1).message.message.kind, Event::grant_modified);
+}
+
 }  // namespace
 }  // namespace shm::nvm
