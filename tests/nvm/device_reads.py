@@ -14,7 +14,7 @@ PAGE, POOL = 16 << 10, 1 << 20
 DATA = 4 * POOL
 # Reads a get at most with cooperation, by readers: of pools that are empty, where each page is read once at least, and of
 # pools that are full.  The pools of two readers hold half of the data, those of four all, those of eight all twice.
-AT_MOST = {2: (0.95, 0.8), 4: (0.5, 0.3), 8: (0.25, 0.1)}
+AT_MOST = {2: (0.95, 0.75), 4: (0.5, 0.25), 8: (0.22, 0.05)}
 AT_LEAST_WITHOUT = 0.97  # but for what a pool holds by chance, every get is a read
 
 
