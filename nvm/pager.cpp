@@ -18,6 +18,9 @@ namespace {
 constexpr long kNap = 50;  // microseconds, while something waits for what rings no bell
 // A device that takes longer is told of, and looked at so often.
 constexpr std::chrono::microseconds kSlowDevice = std::chrono::seconds(1);
+// Who waits for room at the network takes the end of any transfer from it, and makes no round.  The agent,
+// which was woken for that end, may find nothing.
+constexpr long kUnseen = 20'000;  // microseconds
 constexpr int kBusyRounds = 20;
 constexpr int kRoundsForOthers = 8;                     // of a thread that has something else to do
 constexpr int kHintsAtOnce = 64, kMessagesAtOnce = 64;  // they may come faster than they are taken
@@ -95,7 +98,7 @@ bool Pager::answer_calls() {
     if (called) queue_.ring();  // as it was shared a moment ago
     return false;
   }
-  if (!called && !sends_.load(std::memory_order_relaxed)) return false;
+  if (!called && !channel_.moves()) return false;
   // A page that this thread has just seen arrive may have done so behind the last look of who has the turn.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!called && turns_.taken()) turns_.call();
@@ -108,7 +111,7 @@ bool Pager::make_round(WaitingThread& caller) {
 
 // A guess: who waits tries again.
 bool Pager::may_find_something() const {
-  return queue_.requested() || turns_.called() || sends_.load(std::memory_order_relaxed) ||
+  return queue_.requested() || turns_.called() || channel_.moves() ||
          transfers_.load(std::memory_order_relaxed);
 }
 
@@ -166,7 +169,6 @@ void Pager::lay_out_frames() {
 
 // By who has the turn.
 void Pager::note_rest() {
-  sends_.store(channel_.moves(), std::memory_order_relaxed);
   transfers_.store(home_.transfers(), std::memory_order_relaxed);
   if (!queue_.empty() || !channel_.empty()) turns_.call();
   if (!shares_rounds() || home_.never_blocks()) return;
@@ -213,7 +215,7 @@ Pager::Did Pager::make_own_round() {
   if (turns_.end() || worked) return Did::something;
   if (!drives) return Did::nothing;
   host_.drive();  // without the turn: what arrives makes a round
-  return untold ? Did::drive : Did::nothing;
+  return Did::drive;
 }
 
 void Pager::sleep() {
@@ -245,7 +247,8 @@ long Pager::may_sleep() {
   sleeps_.store(told && nothing, std::memory_order_relaxed);
   const bool called = turns_.end();
   if (!nothing || called) return 0;
-  return !told ? kNap : device_works ? kSlowDevice.count() : -1;
+  if (!told) return kNap;
+  return channel_.moves() ? kUnseen : device_works ? kSlowDevice.count() : -1;
 }
 
 void Pager::forget_events() const {

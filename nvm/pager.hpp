@@ -101,7 +101,7 @@ class Pager final : public PagerRounds {
 
  private:
   void run();
-  // drive: nothing, but the network has to be driven.
+  // drive: nothing, but drove the network, and is to do so again.
   enum class Did : std::uint8_t { nothing, something, drive };
   Did make_own_round();
   bool make_rounds(WaitingThread* caller);
@@ -143,7 +143,6 @@ class Pager final : public PagerRounds {
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
   Turns turns_;
   // As the last round left it, for those who have no turn.
-  std::atomic<bool> sends_{false};      // pages are on their way
   std::atomic<bool> transfers_{false};  // the device works
   std::atomic<bool> sleeps_{false};     // the pager's thread, until somebody rings
   std::atomic<bool> shares_rounds_{false};

@@ -51,12 +51,13 @@
 // Deferred accesses are tried again whenever the state has changed.  Messages may overtake each other, also
 // between the same two nodes: nothing here depends on their order.
 //
-// Every state but invalid has a frame, and but `asking` to leave.  It is reserved *before* local_read or
+// Every state has a frame, but invalid and `asking` to leave.  It is reserved *before* local_read or
 // local_write of an invalid page is given to on_local(): the home's page is busy from the request to `done`,
 // and must not wait for a frame. One that is needed for a get or put with data (these come to the home's node
 // only, and only if nobody has the page) may be waited for: no frame of a page that somebody has waits for
 // that.  So the driver frees the frame of a page that was asked to leave as soon as it loses its copy:
-// `leave` may come behind such a load.
+// `leave` may come behind such a load.  One case is left: without cooperation a get of a page that somebody
+// has is a load, too, which that one's `leave` may be behind (docs/nvm.md: known limitations).
 #pragma once
 
 #include <array>

@@ -71,10 +71,16 @@ void PageChannel::flush() {
 
 PageChannel::Move& PageChannel::begin_move(int pe, bool fetched, Delivery delivery) {
   Move& move = moving_.emplace_back();
+  moves_.store(moving_.size(), std::memory_order_relaxed);
   move.pe = pe;
   move.fetched = fetched;
   move.delivery = std::move(delivery);
   return move;
+}
+
+void PageChannel::end_move(std::list<Move>::iterator move) {
+  moving_.erase(move);
+  moves_.store(moving_.size(), std::memory_order_relaxed);
 }
 
 void PageChannel::put_page(int pe, Delivery delivery) {
@@ -106,7 +112,7 @@ bool PageChannel::next_sent(Delivery& sent) {
   if (found == moving_.end()) return false;
   if (!found->told) tell(*found);
   sent = std::move(found->delivery);
-  moving_.erase(found);
+  end_move(found);
   return true;
 }
 
@@ -121,7 +127,7 @@ bool PageChannel::next_fetched(Delivery& fetched) {
     told.message.tag = fetched.away_at;
     add(found->pe, told);
   }
-  moving_.erase(found);
+  end_move(found);
   return true;
 }
 

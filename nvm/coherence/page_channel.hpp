@@ -105,9 +105,9 @@ class PageChannel {
   /// Takes a message whose data are there, and tells who has given the page up.  Returns false if there is
   /// none.
   bool next_fetched(Delivery& fetched);
-  bool moves() const { return !moving_.empty(); }
-  /// Whether a page is on its way of whose arrival this node is to tell another.  Who drives the network
-  /// makes a round when any has arrived; but another node waits for these.
+  /// Whether pages are on their way.  May be asked by any thread: before one has arrived it is true.
+  bool moves() const { return moves_.load(std::memory_order_relaxed) != 0; }
+  /// Whether a page is on its way to another node that can only be told of it when it has arrived.
   bool any_untold() const;
   /// Whether next_sent() or next_fetched() would return one.
   bool any_moved() const;
@@ -160,6 +160,7 @@ class PageChannel {
   void leave(Packet& packet);
   void leave_answers(Packet& packet);
   Move& begin_move(int pe, bool fetched, Delivery delivery);
+  void end_move(std::list<Move>::iterator move);
   std::list<Move>::iterator next_moved(bool fetched);
 
   Wire& wire_;
@@ -170,6 +171,7 @@ class PageChannel {
   std::vector<Packet> answers_;  // likewise, for PEs
   std::deque<Delivery> local_;
   std::list<Move> moving_;
+  std::atomic<std::size_t> moves_{0};  // its length
   // Frames that homes have still to fetch, and that are free then: of which page each is.
   std::unordered_map<FrameNumber, PageNumber> to_be_fetched_;
   Mutex mutex_;  // of what follows

@@ -154,11 +154,12 @@ Status Store::settle(std::uint64_t epoch) {
 // Waits for the transfers of the device; finished() returns the caller's later.
 void Store::drain() {
   while (!jobs_.empty()) {
-    device_->submit();
-    if (const Transfer* ended = device_->finished())
+    if (const Transfer* ended = device_->finished()) {
       piece_ended(*static_cast<const Piece*>(ended));
-    else
+    } else {
+      device_->submit();
       device_->await();
+    }
   }
 }
 

@@ -36,11 +36,11 @@ int carry_out_all(Device& device, std::span<Transfer> transfers) {
   for (Transfer& transfer : transfers) device.start(transfer);
   int error = 0;
   for (std::size_t left = transfers.size(); left > 0;) {
-    device.submit();
     if (const Transfer* ended = device.finished()) {
       if (error == 0) error = ended->error;
       --left;
     } else {
+      device.submit();
       device.await();
     }
   }

@@ -90,8 +90,8 @@ class UringDevice final : public FileDevice {
   }
 
   void await() override {
-    if (in_ring_ > 0) return enter(1);
-    sched_yield();  // for who carries out a read that was taken
+    // Else for who carries out a read that was taken, or until the system has memory again.
+    if (in_ring_ == 0 || !enter(1)) sched_yield();
   }
 
   std::size_t under_way() const override { return under_way_; }
@@ -122,11 +122,11 @@ class UringDevice final : public FileDevice {
     io_uring_sqe_set_data(entry, &transfer);
   }
 
-  void enter(unsigned wait_for) {
+  // Returns false if the system could not, for now: the entries stay in the ring and go with the next call.
+  bool enter(unsigned wait_for) {
     const int result = io_uring_submit_and_wait(&ring_, wait_for);
-    if (result >= 0) return;
-    // For now only: the entries stay in the ring and go with the next call.
-    if (result == -EAGAIN || result == -EBUSY || result == -EINTR || result == -ENOMEM) return;
+    if (result >= 0) return true;
+    if (result == -EAGAIN || result == -EBUSY || result == -EINTR || result == -ENOMEM) return false;
     fatal("io_uring_enter for %s (NVM heap): %s", file().path().c_str(), std::strerror(-result));
   }
 

@@ -81,8 +81,8 @@ class Device {
   /// The next transfer that has ended, well or not, or null.  Does not wait.
   virtual Transfer* finished() = 0;
 
-  /// Sleeps until finished() may have something to return; it may return earlier.  REQUIRES: under_way() is
-  /// not 0, and submit() was called since finished() has returned null.
+  /// Sleeps until finished() may have something to return; it may return earlier.  REQUIRES: finished() has
+  /// returned null, and submit() was called since.
   virtual void await() { sched_yield(); }
 
   /// Transfers started that finished() has not returned yet.
