@@ -11,7 +11,7 @@ At the end stands each figure beside its target, and beside that of the paper on
   pages    a page that is not there, from NVM, from home's memory and from a third node's, by size of the page; with
            --bare also one of 256 KiB beside a bare read of a file, and beside a bare get by libfabric
   gets     one PE's pages, got by several others, less and more than a node has memory for
-  mechanisms  random and sequential gets by 4 PEs with mechanisms left out, one at a time and all of them
+  mechanisms  random and sequential gets by 4 PEs: without each mechanism, without any, and with each alone
   sharing  all PEs put a byte of their own into one page, or 8 KiB, for which it moves
   computing  what the library's threads take of a core beside a program that computes
   memory   with --bare: anonymous memory of a PE to whose object three others write, and persist
@@ -31,14 +31,24 @@ from experiments import Figures
 
 MODES = ("cooperation", "without", "memory")
 ALONE = ("pages", "operations")  # of what cooperation does
-LEFT_OUT = {"all": {}, "no operations sent": {"SHMEM_NVM_REMOTE_OPS": "0"}, "no pages of other nodes": {"SHMEM_NVM_COOPERATIVE": "0"},
-            "neither": {"SHMEM_NVM_COOPERATIVE": "0", "SHMEM_NVM_REMOTE_OPS": "0"}, "policy of vGASNet": {"SHMEM_NVM_POLICY": "vgasnet"},
-            "no read-ahead": {"SHMEM_NVM_AHEAD": "0"}, "no io_uring": {"SHMEM_NVM_ENGINE": "sync"},
-            "none": {"SHMEM_NVM_COOPERATIVE": "0", "SHMEM_NVM_REMOTE_OPS": "0", "SHMEM_NVM_POLICY": "vgasnet",
-                     "SHMEM_NVM_AHEAD": "0", "SHMEM_NVM_ENGINE": "sync"}}
+# What leaves a mechanism out.
+WITHOUT = {"operations sent": {"SHMEM_NVM_REMOTE_OPS": "0"}, "pages of other nodes": {"SHMEM_NVM_COOPERATIVE": "0"},
+           "policy of its own": {"SHMEM_NVM_POLICY": "vgasnet"}, "read-ahead": {"SHMEM_NVM_AHEAD": "0"},
+           "io_uring": {"SHMEM_NVM_ENGINE": "sync"}}
 PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
 KI, MI = 1 << 10, 1 << 20
 LONG_ROUND = 0.3  # seconds, of puts that are sent until their page comes
+
+
+def without(*names):
+    return {variable: setting for name in names for variable, setting in WITHOUT[name].items()}
+
+
+def settings_of_mechanisms():
+    """Variables by what is measured: with all mechanisms, without each, without both of cooperation, none, and each alone."""
+    found = {"all": {}} | {f"no {name}": without(name) for name in WITHOUT}
+    found |= {"w/o CC": without("operations sent", "pages of other nodes"), "none": without(*WITHOUT)}
+    return found | {f"only {name}": without(*(other for other in WITHOUT if other != name)) for name in WITHOUT}
 
 
 def run(options, mode, pes, page, pool, *more, data=0, seconds=0, **more_variables):
@@ -172,15 +182,15 @@ def mechanisms(options, _):
     readers, data = 4, 4 * options.pool
     figures = Figures()
     for _ in range(options.rounds):
-        for name, variables in LEFT_OUT.items():
+        for name, variables in settings_of_mechanisms().items():
             for row in run(options, "cooperation", readers + 1, options.page, options.pool, "--kernel", "gets", "--pages",
                            data // options.page, data=data, **variables):
                 figures.note((row["what"], name), row["rate"])
                 figures.note((row["what"], name, "read"), row["nvm_reads"])
     orders = ("sequential", "sequential, again", "random", "random, again")
-    print(f"\nGets of one PE's {plots.label(data)} by {readers}, with mechanisms left out: MB a second of all readers, as a part of "
+    print(f"\nGets of one PE's {plots.label(data)} by {readers}, by mechanisms: MB a second of all readers, as a part of "
           "`all`; pages read from NVM for each\n" + f"{'':<24}" + "".join(f"{what:>22}" for what in orders))
-    for name in LEFT_OUT:
+    for name in settings_of_mechanisms():
         cells = [f"{figures[what, name]:.4g} {figures[what, name] / figures[what, 'all']:.2f} {figures[what, name, 'read']:.2f}"
                  for what in orders]
         print(f"{name:<24}" + "".join(f"{cell:>22}" for cell in cells))
