@@ -105,6 +105,27 @@ static void test_pages_come_together(const long* process) {
   shmem_barrier_all();
 }
 
+static uint64_t asked_ahead(void) {
+  shmemx_stats_t stats;
+  shmemx_stats_read(&stats);
+  return stats.page_ahead;
+}
+
+/* Those of a nonblocking get are asked for when it is called, not by quiet. */
+static void test_pages_come_before_quiet(void) {
+  static long back[kMany / sizeof(long)];
+  for (size_t i = 0; i < kPages * kWords; ++i) words[i] = (long)i;
+  shmem_barrier_all();
+  if (me == 0) {
+    const uint64_t before = asked_ahead();
+    shmem_long_get_nbi(back, page(3), kMany / sizeof(long), 1);
+    while (asked_ahead() - before < 3) usleep(1000);
+    shmem_quiet();
+    for (int i = 0; i < kMany / (int)sizeof(long); ++i) CHECK_AT(back, i, 3 * kWords + i);
+  }
+  shmem_barrier_all();
+}
+
 /* More than may be under way, to words here and there; and one word, whose page comes meanwhile. */
 static void test_many(void) {
   enum { kPuts = 1000, kStride = kPages * kWords / kPuts };
@@ -274,6 +295,7 @@ int main(int argc, char** argv) {
   } else {
     test_while_the_other_stands_still(process);
     test_pages_come_together(process);
+    test_pages_come_before_quiet();
     test_many();
     test_threads();
   }
