@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "base/backoff.hpp"
 #include "base/fatal.hpp"
@@ -15,7 +16,8 @@
 namespace shm::nvm {
 namespace {
 
-constexpr long kNap = 50;  // microseconds, while something waits for what rings no bell
+constexpr long kNap = PageCache::kNap;
+constexpr long kForEver = LONG_MAX;
 // A device that takes longer is told of, and looked at so often.
 constexpr std::chrono::microseconds kSlowDevice = std::chrono::seconds(1);
 // Who waits for room at the network takes the end of any transfer from it, and makes no round.  The agent,
@@ -130,7 +132,7 @@ bool Pager::make_rounds(WaitingThread* caller) {
     if (read) readers_.fetch_add(1, std::memory_order_relaxed);
     note_rest();
     submits = home_.to_be_submitted();
-    naps = sleeps_.load(std::memory_order_relaxed) && waits_untold();
+    naps = longest_sleep() < sleeps_.load(std::memory_order_relaxed);
     called = turns_.end();
     if (read) {
       if (called || submits || naps) queue_.ring();
@@ -176,14 +178,14 @@ void Pager::note_rest() {
   queue_.ring();
 }
 
-// Of these nobody rings: a page that is sent and gets on only if somebody drives the network; threads that
-// copy from a page that is to leave, and requests for a frame, which are made again by the clock; ranges
+// For how many microseconds its thread may sleep, as far as a round knows.  Of these nobody rings: a page
+// that is sent and gets on only if somebody drives the network; what PageCache::longest_sleep() has; ranges
 // whose pages are one of these; who needs a buffer in which a page has been sent, as it may be anybody who
 // hears of its end.
-bool Pager::waits_untold() const {
+long Pager::longest_sleep() const {
   // Who drives the network makes a round when a page has been sent.
   const bool sends = shares_rounds() ? channel_.any_untold() || home_.awaits_buffer() : channel_.moves();
-  return sends || cache_.waits() || ranges_.size() > home_.slow_calls();
+  return sends || ranges_.size() > home_.slow_calls() ? kNap : cache_.longest_sleep();
 }
 
 // ---- the pager's thread
@@ -223,7 +225,7 @@ void Pager::sleep() {
   forget_events();  // before all looks: what comes behind it rings anew
   if (const long longest = may_sleep(); longest != 0 && !stop_.load(std::memory_order_acquire))
     await_event(mark, longest);
-  sleeps_.store(false, std::memory_order_relaxed);
+  sleeps_.store(0, std::memory_order_relaxed);
   queue_.hear();
 }
 
@@ -237,18 +239,16 @@ void Pager::watch_device() {
   if (!slow_device_) slow_device_.emplace("the NVM heap", "for its device");
 }
 
-// How many microseconds, negative: until somebody rings.  Whose device is at work looks at the clock, too.
+// For how many microseconds; 0: not at all.  Whose device is at work looks at the clock, too.
 long Pager::may_sleep() {
   if (!turns_.begin()) return kNap;  // nobody else asks the device to tell
   watch_device();
-  const bool told = home_.listen(events_.fd) && !waits_untold();
-  const bool nothing = queue_.empty() && channel_.empty() && !channel_.any_moved();
-  const bool device_works = home_.transfers() || home_.slow_calls() != 0;
-  sleeps_.store(told && nothing, std::memory_order_relaxed);
-  const bool called = turns_.end();
-  if (!nothing || called) return 0;
-  if (!told) return kNap;
-  return channel_.moves() ? kUnseen : device_works ? kSlowDevice.count() : -1;
+  long longest = home_.listen(events_.fd) ? longest_sleep() : kNap;
+  if (channel_.moves()) longest = std::min(longest, kUnseen);
+  if (home_.transfers() || home_.slow_calls() != 0) longest = std::min<long>(longest, kSlowDevice.count());
+  if (!queue_.empty() || !channel_.empty() || channel_.any_moved()) longest = 0;
+  sleeps_.store(longest, std::memory_order_relaxed);
+  return turns_.end() ? 0 : longest;
 }
 
 void Pager::forget_events() const {
@@ -258,10 +258,10 @@ void Pager::forget_events() const {
 
 // A transfer has ended, or somebody has rung, since forget_events().
 void Pager::await_event(std::uint32_t mark, long microseconds) {
-  if (events_.fd < 0) return queue_.sleep(mark, microseconds);
+  if (events_.fd < 0) return queue_.sleep(mark, microseconds == kForEver ? -1 : microseconds);
   pollfd event{events_.fd, POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  ppoll(&event, 1, microseconds < 0 ? nullptr : &limit, nullptr);
+  ppoll(&event, 1, microseconds == kForEver ? nullptr : &limit, nullptr);
 }
 
 // Other processes cannot write to the descriptor.

@@ -109,7 +109,7 @@ class Pager final : public PagerRounds {
   void call();
   bool may_find_something() const;
   void note_rest();
-  bool waits_untold() const;
+  long longest_sleep() const;
   void sleep();
   long may_sleep();
   void watch_device();
@@ -144,7 +144,7 @@ class Pager final : public PagerRounds {
   Turns turns_;
   // As the last round left it, for those who have no turn.
   std::atomic<bool> transfers_{false};  // the device works
-  std::atomic<bool> sleeps_{false};     // the pager's thread, until somebody rings
+  std::atomic<long> sleeps_{0};         // for how long the pager's thread does, unless somebody rings
   std::atomic<bool> shares_rounds_{false};
   std::atomic<int> readers_{0};  // threads that carry out reads; only who has the turn becomes one
   std::atomic<bool> stop_{false};

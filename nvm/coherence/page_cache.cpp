@@ -2,6 +2,7 @@
 #include "nvm/coherence/page_cache.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <utility>
 
@@ -290,9 +291,11 @@ bool PageCache::waits_for_unpin(PageNumber number) const {
   return stops != 0 && is_pinned(page, stops);
 }
 
-bool PageCache::waits() const {
-  return !frame_waiters_.empty() ||
-         !std::ranges::all_of(stopped_, [this](PageNumber number) { return waits_for_unpin(number); });
+long PageCache::longest_sleep() const {
+  if (!std::ranges::all_of(stopped_, [this](PageNumber number) { return waits_for_unpin(number); }))
+    return kNap;
+  if (frame_waiters_.empty()) return LONG_MAX;
+  return enough_leave() ? std::chrono::microseconds(kAskAgain).count() : kNap;
 }
 
 // What follows from a message; then the frame is free, if the page has gone, or `is_asked_to_leave` and has
@@ -362,6 +365,7 @@ void PageCache::expect(CachedPage& page, bool expected) {
   if (page.expected == expected) return;
   page.expected = expected;
   pool_.head().expected.fetch_add(expected ? 1U : ~0U, std::memory_order_relaxed);
+  if (!expected && pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) ring_others();
 }
 
 void PageCache::apply(const CachedPage& page, Foreign& operation) {
@@ -443,14 +447,15 @@ bool PageCache::needs_frame(const CachedPage& page) {
          });
 }
 
+bool PageCache::enough_leave() const {
+  const PoolHead& head = pool_.head();
+  return replacement_.free_frames() + head.leaving.load(std::memory_order_relaxed) >=
+         head.frame_waiters.load(std::memory_order_relaxed);
+}
+
 // Another one is asked if fewer leave than are needed: the first may have been kept, or have gone to another
 // pager, or that one has not heard of it for a while.  A device that is slow is no reason.
 void PageCache::ask_for_room() {
-  const PoolHead& head = pool_.head();
-  const auto enough_leave = [&] {
-    return replacement_.free_frames() + head.leaving.load(std::memory_order_relaxed) >=
-           head.frame_waiters.load(std::memory_order_relaxed);
-  };
   const Clock::time_point now = host_.now();
   // By index: a page that leaves at once may itself be asked for again, and lack a frame.
   for (std::size_t i = 0; i < frame_waiters_.size(); ++i) {

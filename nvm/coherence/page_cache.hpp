@@ -86,9 +86,11 @@ class PageCache {
     const auto found = pages_.find(page);
     return found != pages_.end() && !found->second->pending.empty();
   }
-  /// Whether something waits that time alone will bring on. A message that waits until a program unpins its
-  /// page is none: unpin() rings.
-  bool waits() const;
+  /// For how many microseconds the pager may sleep, whoever rings; LONG_MAX: without limit.  kNap, while
+  /// something waits for what rings no bell.  A message that waits until a program unpins its page is none:
+  /// unpin() rings; nor is a request for a frame while enough pages leave: who frees a frame rings.
+  long longest_sleep() const;
+  static constexpr long kNap = 50;
   /// From now on no page leaves early, and none is brought ahead: hints are not heeded.
   void rest() { resting_ = true; }
   /// Nothing has been asked for, nor is to be done.
@@ -161,6 +163,7 @@ class PageCache {
   bool take_frame(CachedPage& page);
   bool too_many_expected() const;
   bool serve_frame_waiters();
+  bool enough_leave() const;
   void count_leaving(FrameNumber frame, bool leaving);
   void ask_for_room();
   bool ask_to_leave();

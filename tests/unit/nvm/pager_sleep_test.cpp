@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
@@ -151,6 +152,15 @@ std::string sleeps_of(pid_t thread) {
   return line;
 }
 
+// Within 50 ms, in which it could nap 400 times.
+void expect_sleep(unsigned long most_looks = 5) {
+  await("sleep", [] { return sleeps(pager_thread()); });
+  const unsigned long before = test::switches(pager_thread());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  await("sleep", [] { return sleeps(pager_thread()); });
+  EXPECT_LE(test::switches(pager_thread()) - before, most_looks);
+}
+
 // A pager that sleeps while its device is at work.
 class PagerNaps : public ::testing::Test, protected StartedPager<TellingDevice> {};
 
@@ -179,6 +189,31 @@ TEST_F(PagerNaps, ADeviceThatTakesLongIsNamedToWhoAsks) {
         [] { return answer_of_this_process().find("no thread waits in a call") != std::string::npos; });
 }
 
+// Who frees a frame rings, and a page that leaves frees one: the clock is for one that does not.
+TEST_F(PagerNaps, ARequestForAFrameLooksAtTheClockNowAndThen) {
+  const auto ask = [&](PageNumber page) {
+    return Asked(memory.pool, 0, 0, PageRequest::Kind::latch, Access::write, page);
+  };
+  const auto finish = [&](const Asked& asked, PageNumber page) {
+    await("the page", [&] {
+      device->end_one();
+      return asked.done();
+    });
+    memory.pool.word(page).unlatch();
+  };
+  for (PageNumber page = 0; page < kPoolFrames; ++page) finish(ask(page), page);
+  std::deque<Asked> asked;
+  for (PageNumber page = kPoolFrames; page < kPoolFrames + 3; ++page)
+    asked.emplace_back(memory.pool, 0, 0, PageRequest::Kind::latch, Access::write, page);
+  await("requests for a frame", [&] { return memory.pool.head().frame_waiters.load() >= 2; });
+  expect_sleep(75);  // each ms
+  for (PageNumber i = 0; i < 3; ++i) finish(asked[i], kPoolFrames + i);
+  await("the rest", [&] {
+    device->end_one();
+    return device->under_way() == 0;
+  });
+}
+
 // It hears of the end of a pin, so it need not look.
 TEST_F(PageCacheTest, APinThatOthersWaitForWakesNoPager) {
   host.clock.stop();
@@ -202,14 +237,6 @@ class PageInFlight : public PageCacheTest {
   PageInFlight() : PageCacheTest(true) {
     host.on_drive = [this] { pager->answer_calls(); };  // as polling does
     pager->share_rounds();
-  }
-  // Also by the processor's time: who looks again and again need not go to sleep for it.
-  static void expect_sleep() {
-    await("sleep", [] { return sleeps(pager_thread()); });
-    const unsigned long before = test::switches(pager_thread());
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    EXPECT_TRUE(sleeps(pager_thread()));
-    EXPECT_LE(test::switches(pager_thread()) - before, 5U);
   }
   auto free_frames() const {
     const LockGuard guard(pool.head().lock);
