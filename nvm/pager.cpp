@@ -100,7 +100,7 @@ bool Pager::answer_calls() {
     if (called) queue_.ring();  // as it was shared a moment ago
     return false;
   }
-  if (!called && !channel_.moves()) return false;
+  if (!called && !channel_.any_arrived()) return false;
   // A page that this thread has just seen arrive may have done so behind the last look of who has the turn.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!called && turns_.taken()) turns_.call();
@@ -113,7 +113,7 @@ bool Pager::make_round(WaitingThread& caller) {
 
 // A guess: who waits tries again.
 bool Pager::may_find_something() const {
-  return queue_.requested() || turns_.called() || channel_.moves() ||
+  return queue_.requested() || turns_.called() || channel_.any_arrived() ||
          transfers_.load(std::memory_order_relaxed);
 }
 

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "nvm/coherence/arrivals.hpp"
 #include "nvm/coherence/messages.hpp"
 #include "nvm/coherence/nodes.hpp"
 #include "nvm/pages.hpp"
@@ -105,12 +106,14 @@ class PageChannel {
   /// Takes a message whose data are there, and tells who has given the page up.  Returns false if there is
   /// none.
   bool next_fetched(Delivery& fetched);
-  /// Whether pages are on their way.  May be asked by any thread: before one has arrived it is true.
-  bool moves() const { return moves_.load(std::memory_order_relaxed) != 0; }
-  /// Whether a page is on its way to another node that can only be told of it when it has arrived.
-  bool any_untold() const;
+  bool moves() const { return !moving_.empty(); }
   /// Whether next_sent() or next_fetched() would return one.
   bool any_moved() const;
+  /// Whether they may.  By any thread: what it has seen arrive is found, also if the round that sends it goes
+  /// on.
+  bool any_arrived() const { return arrivals_.any(); }
+  /// Whether a page is on its way to another node that can only be told of it when it has arrived.
+  bool any_untold() const;
   /// Whether a page is on its way out of the frame.
   bool sends_from(FrameNumber frame) const;
   /// To this pager, whoever it is for.
@@ -144,7 +147,10 @@ class PageChannel {
     bool fetched;
     bool told = false;  // the message is under way behind the page
     Delivery delivery;
-    Completion done;
+    Completion* shown;  // one of arrivals_, or null
+    Completion own;     // in use if there is none
+    Completion& done() { return shown != nullptr ? *shown : own; }
+    bool is_done() const { return (shown != nullptr ? *shown : own).done(); }
   };
   struct Packet {
     int pe;
@@ -171,7 +177,7 @@ class PageChannel {
   std::vector<Packet> answers_;  // likewise, for PEs
   std::deque<Delivery> local_;
   std::list<Move> moving_;
-  std::atomic<std::size_t> moves_{0};  // its length
+  Arrivals arrivals_;  // of these
   // Frames that homes have still to fetch, and that are free then: of which page each is.
   std::unordered_map<FrameNumber, PageNumber> to_be_fetched_;
   Mutex mutex_;  // of what follows

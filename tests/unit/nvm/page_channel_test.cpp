@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations that are handed to a home's pager by its channel, and answers that leave together.
+// Operations that are handed to a home's pager by its channel, answers that leave together, pages that
+// arrive.
 #include "nvm/coherence/page_channel.hpp"
 
 #include <gtest/gtest.h>
@@ -80,6 +81,33 @@ TEST_F(HandedOperations, AnswersOfARoundLeaveTogether) {
   channel.flush();
   channel.flush();
   EXPECT_EQ(wire.messages, (std::vector<std::pair<int, std::size_t>>{{1, kFull}, {1, 1}}));
+}
+
+TEST(Arrivals, AreSeenUntilTheyAreSeenTo) {
+  Arrivals arrivals;
+  Completion* const first = arrivals.begin();
+  Completion* const second = arrivals.begin();
+  EXPECT_FALSE(arrivals.any());
+  second->set_done();
+  EXPECT_TRUE(arrivals.any());
+  arrivals.end(second);
+  EXPECT_FALSE(arrivals.any());
+  EXPECT_EQ(arrivals.begin(), second);
+  EXPECT_FALSE(arrivals.any()) << "the last one's end";
+  first->set_done();
+  EXPECT_TRUE(arrivals.any());
+  arrivals.end(first);
+  EXPECT_FALSE(arrivals.any());
+}
+
+TEST(Arrivals, OfMoreThanThereIsRoomForAnyMayHaveEnded) {
+  Arrivals arrivals;
+  for (std::size_t i = 0; i < Arrivals::kMost; ++i) EXPECT_NE(arrivals.begin(), nullptr);
+  EXPECT_FALSE(arrivals.any());
+  EXPECT_EQ(arrivals.begin(), nullptr);
+  EXPECT_TRUE(arrivals.any());
+  arrivals.end(nullptr);
+  EXPECT_FALSE(arrivals.any());
 }
 
 }  // namespace
