@@ -183,10 +183,14 @@ void Pager::note_rest() {
 // whose pages are one of these; who needs a buffer in which a page has been sent, as it may be anybody who
 // hears of its end.
 long Pager::longest_sleep() const {
-  // Who drives the network makes a round when a page has been sent.
-  const bool sends = shares_rounds() ? channel_.any_untold() || home_.awaits_buffer() : channel_.moves();
-  return sends || ranges_.size() > home_.slow_calls() ? kNap : cache_.longest_sleep();
+  const bool awaits_buffer = shares_rounds() && home_.awaits_buffer();
+  return is_to_drive() || awaits_buffer || ranges_.size() > home_.slow_calls() ? kNap
+                                                                               : cache_.longest_sleep();
 }
+
+// Whether its thread has to see to pages in flight.  Where rounds are shared, who drives the network makes
+// one when a page has arrived.
+bool Pager::is_to_drive() const { return shares_rounds() ? channel_.any_untold() : channel_.moves(); }
 
 // ---- the pager's thread
 
@@ -211,8 +215,7 @@ Pager::Did Pager::make_own_round() {
   if (!turns_.begin()) return Did::nothing;
   const bool worked = work();
   home_.submit();
-  const bool untold = channel_.any_untold();
-  const bool drives = !worked && (untold || (channel_.moves() && !shares_rounds()));
+  const bool drives = !worked && is_to_drive();
   note_rest();
   if (turns_.end() || worked) return Did::something;
   if (!drives) return Did::nothing;

@@ -110,6 +110,7 @@ class Pager final : public PagerRounds {
   bool may_find_something() const;
   void note_rest();
   long longest_sleep() const;
+  bool is_to_drive() const;
   void sleep();
   long may_sleep();
   void watch_device();

@@ -19,7 +19,7 @@ class Arrivals {
   static constexpr std::size_t kMost = 256;
 
   /// For a page that is to leave or to be fetched: before it is.  Null: so many are under way that this one
-  /// is not looked at; any() is true until end(nullptr).
+  /// is not looked at; any() is true until it ends.
   Completion* begin() {
     const auto free = std::ranges::find(slots_, false, [](const Slot& slot) { return slot.taken.load(); });
     if (free == slots_.end()) {
@@ -32,14 +32,14 @@ class Arrivals {
     return &free->completion;
   }
 
-  /// What begin() has returned: it is done, and that has been seen to.
+  /// What begin() has returned, or what was used instead of null: it is done, and that has been seen to.
   void end(const Completion* completion) {
-    if (completion == nullptr) {
-      unseen_.fetch_sub(1, std::memory_order_relaxed);
-      return;
-    }
     const auto slot = std::ranges::find(slots_, completion, [](const Slot& one) { return &one.completion; });
-    slot->taken.store(false, std::memory_order_relaxed);
+    if (slot == slots_.end()) {
+      unseen_.fetch_sub(1, std::memory_order_relaxed);
+    } else {
+      slot->taken.store(false, std::memory_order_relaxed);
+    }
   }
 
   /// Whether one is done that has not been seen to.

@@ -365,7 +365,7 @@ void PageCache::expect(CachedPage& page, bool expected) {
   if (page.expected == expected) return;
   page.expected = expected;
   pool_.head().expected.fetch_add(expected ? 1U : ~0U, std::memory_order_relaxed);
-  if (!expected && pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) ring_others();
+  if (!expected) ring_frame_waiters();
 }
 
 void PageCache::apply(const CachedPage& page, Foreign& operation) {
@@ -558,10 +558,12 @@ void PageCache::tell_dropped(PageNumber number, CachedPage& page) {
 void PageCache::free(FrameNumber frame) {
   count_leaving(frame, false);
   replacement_.give_free(frame);
-  if (pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) ring_others();
+  ring_frame_waiters();
 }
 
-void PageCache::ring_others() const {
+// This pager looks at its own in each round.
+void PageCache::ring_frame_waiters() const {
+  if (pool_.head().frame_waiters.load(std::memory_order_relaxed) == 0) return;
   const int mine = nodes_.node_rank_of(me_);
   for (int node_rank = 0; node_rank < pool_.shape().node_size; ++node_rank) {
     if (node_rank != mine) pool_.requests_of(node_rank).queue.ring();
@@ -583,8 +585,9 @@ bool PageCache::drop(PageNumber number) {
   const auto found = pages_.find(number);
   if (found == pages_.end()) return true;
   CachedPage& page = *found->second;
-  if (page.frame == kNoFrame) return !is_asking(page.known.state);
-  const bool busy = is_asking(page.known.state) || page.filling || !page.messages.empty();
+  if (is_asking(page.known.state)) return false;
+  if (page.frame == kNoFrame) return true;
+  const bool busy = page.filling || !page.messages.empty();
   if (busy || !stop_at_once(number, page)) return false;
   page.known = {};
   publish(number, page);

@@ -175,7 +175,7 @@ class PageCache {
   void bring(PageNumber page, ReadAhead::Range range);
   bool bring(PageNumber number);
   void forget_if_unused(PageNumber number);
-  void ring_others() const;
+  void ring_frame_waiters() const;
   NodeId home_of(PageNumber number) const { return nodes_.node_of(pool_.pe_of(number)); }
 
   Host& host_;

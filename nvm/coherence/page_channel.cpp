@@ -71,7 +71,8 @@ void PageChannel::flush() {
 
 PageChannel::Move& PageChannel::begin_move(int pe, bool fetched, Delivery delivery) {
   Move& move = moving_.emplace_back();
-  move.shown = arrivals_.begin();
+  Completion* const shown = arrivals_.begin();
+  move.done = shown != nullptr ? shown : &move.own;
   move.pe = pe;
   move.fetched = fetched;
   move.delivery = std::move(delivery);
@@ -79,7 +80,7 @@ PageChannel::Move& PageChannel::begin_move(int pe, bool fetched, Delivery delive
 }
 
 void PageChannel::end_move(std::list<Move>::iterator move) {
-  arrivals_.end(move->shown);
+  arrivals_.end(move->done);
   moving_.erase(move);
 }
 
@@ -88,7 +89,7 @@ void PageChannel::put_page(int pe, Delivery delivery) {
   Move& move = begin_move(pe, false, std::move(delivery));
   const Delivery& sent = move.delivery;
   const std::byte* page = sent.buffer != nullptr ? sent.buffer.get() : pool_.bytes(sent.frame);
-  wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, move.done());
+  wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, *move.done);
   if (wire_.messages_follow_puts()) {
     tell(move);
     leave(packet_for(packets_, pe));
@@ -104,7 +105,7 @@ void PageChannel::fetch(Delivery delivery) {
   flush();
   const int pe = nodes_.caching_pe(me_, delivery.message.from);
   Move& move = begin_move(pe, true, std::move(delivery));
-  wire_.get(pe, move.delivery.away_at, move.delivery.buffer.get(), pool_.shape().page_bytes, move.done());
+  wire_.get(pe, move.delivery.away_at, move.delivery.buffer.get(), pool_.shape().page_bytes, *move.done);
 }
 
 bool PageChannel::next_sent(Delivery& sent) {
@@ -133,7 +134,7 @@ bool PageChannel::next_fetched(Delivery& fetched) {
 
 std::list<PageChannel::Move>::iterator PageChannel::next_moved(bool fetched) {
   return std::ranges::find_if(moving_,
-                              [&](const Move& move) { return move.fetched == fetched && move.is_done(); });
+                              [&](const Move& move) { return move.fetched == fetched && move.done->done(); });
 }
 
 bool PageChannel::any_untold() const {
@@ -141,7 +142,7 @@ bool PageChannel::any_untold() const {
 }
 
 bool PageChannel::any_moved() const {
-  return std::ranges::any_of(moving_, [](const Move& move) { return move.is_done(); });
+  return std::ranges::any_of(moving_, [](const Move& move) { return move.done->done(); });
 }
 
 bool PageChannel::sends_from(FrameNumber frame) const {

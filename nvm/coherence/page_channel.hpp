@@ -147,10 +147,8 @@ class PageChannel {
     bool fetched;
     bool told = false;  // the message is under way behind the page
     Delivery delivery;
-    Completion* shown;  // one of arrivals_, or null
-    Completion own;     // in use if there is none
-    Completion& done() { return shown != nullptr ? *shown : own; }
-    bool is_done() const { return (shown != nullptr ? *shown : own).done(); }
+    Completion* done;  // one of arrivals_, or `own` if that has no room
+    Completion own;
   };
   struct Packet {
     int pe;

@@ -76,10 +76,10 @@ static void test_while_the_other_stands_still(long* process) {
   shmem_barrier_all();
 }
 
-static uint64_t misses(void) {
+static shmemx_stats_t stats_now(void) {
   shmemx_stats_t stats;
   shmemx_stats_read(&stats);
-  return stats.page_misses;
+  return stats;
 }
 
 static void* get_three_pages(void* back) {
@@ -95,20 +95,14 @@ static void test_pages_come_together(const long* process) {
   if (me == 0) {
     pthread_t thread;
     const pid_t other = stop_other(process);
-    const uint64_t before = misses();
+    const uint64_t before = stats_now().page_misses;
     CHECK_EQ(pthread_create(&thread, NULL, get_three_pages, back), 0);
-    while (misses() - before < 3) usleep(1000);
+    while (stats_now().page_misses - before < 3) usleep(1000);
     CHECK_EQ(kill(other, SIGCONT), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     for (int i = 0; i < kMany / (int)sizeof(long); ++i) CHECK_AT(back, i, 3 * kWords + i);
   }
   shmem_barrier_all();
-}
-
-static uint64_t asked_ahead(void) {
-  shmemx_stats_t stats;
-  shmemx_stats_read(&stats);
-  return stats.page_ahead;
 }
 
 /* Those of a nonblocking get are asked for when it is called, not by quiet. */
@@ -117,9 +111,9 @@ static void test_pages_come_before_quiet(void) {
   for (size_t i = 0; i < kPages * kWords; ++i) words[i] = (long)i;
   shmem_barrier_all();
   if (me == 0) {
-    const uint64_t before = asked_ahead();
+    const uint64_t before = stats_now().page_ahead;
     shmem_long_get_nbi(back, page(3), kMany / sizeof(long), 1);
-    while (asked_ahead() - before < 3) usleep(1000);
+    while (stats_now().page_ahead - before < 3) usleep(1000);
     shmem_quiet();
     for (int i = 0; i < kMany / (int)sizeof(long); ++i) CHECK_AT(back, i, 3 * kWords + i);
   }
@@ -266,9 +260,7 @@ static void test_memory_beside_the_heap(const long* process) {
     for (int i = 0; i < kShort; ++i) source[i] = 0; /* before quiet */
     CHECK_EQ(kill(other, SIGCONT), 0);
     shmem_quiet();
-    shmemx_stats_t stats;
-    shmemx_stats_read(&stats);
-    CHECK_EQ(stats.packed_puts, kRounds * kPutsOfARound);
+    CHECK_EQ(stats_now().packed_puts, kRounds * kPutsOfARound);
   }
   shmem_barrier_all();
   for (int i = 0; i < kShort && me == 1; ++i) CHECK_AT(there, i, i + 1);

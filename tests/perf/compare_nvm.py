@@ -35,6 +35,9 @@ ALONE = ("pages", "operations")  # of what cooperation does
 WITHOUT = {"operations sent": {"SHMEM_NVM_REMOTE_OPS": "0"}, "pages of other nodes": {"SHMEM_NVM_COOPERATIVE": "0"},
            "policy of its own": {"SHMEM_NVM_POLICY": "vgasnet"}, "read-ahead": {"SHMEM_NVM_AHEAD": "0"},
            "io_uring": {"SHMEM_NVM_ENGINE": "sync"}}
+# By mode.
+LEFT_OUT = {"without": ("operations sent", "pages of other nodes"), "pages": ("operations sent",),
+            "operations": ("pages of other nodes",)}
 PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
 KI, MI = 1 << 10, 1 << 20
 LONG_ROUND = 0.3  # seconds, of puts that are sent until their page comes
@@ -47,7 +50,7 @@ def without(*names):
 def settings_of_mechanisms():
     """Variables by what is measured: with all mechanisms, without each, without both of cooperation, none, and each alone."""
     found = {"all": {}} | {f"no {name}": without(name) for name in WITHOUT}
-    found |= {"w/o CC": without("operations sent", "pages of other nodes"), "none": without(*WITHOUT)}
+    found |= {"w/o CC": without(*LEFT_OUT["without"]), "none": without(*WITHOUT)}
     return found | {f"only {name}": without(*(other for other in WITHOUT if other != name)) for name in WITHOUT}
 
 
@@ -57,12 +60,7 @@ def run(options, mode, pes, page, pool, *more, data=0, seconds=0, **more_variabl
     variables = {"SHMEM_NVM_DIR": options.folder, "SHMEM_NVM_PAGE": str(page), "SHMEM_NVM_CACHE": str(pool),
                  "SHMEM_NVM_SIZE": str(data + 2 * pool + 16 * page + 8 * MI),
                  "SHMEM_SYMMETRIC_SIZE": str(data + 4 * page + 64 * MI), **more_variables}
-    if mode == "without":
-        variables |= {"SHMEM_NVM_COOPERATIVE": "0", "SHMEM_NVM_REMOTE_OPS": "0"}
-    if mode == "pages":
-        variables["SHMEM_NVM_REMOTE_OPS"] = "0"
-    if mode == "operations":
-        variables["SHMEM_NVM_COOPERATIVE"] = "0"
+    variables |= without(*LEFT_OUT.get(mode, ()))
     command = [options.bin / "oshrun", "-n", pes, "--virtual-nodes", pes, "--timeout", 300,
                options.bin / "shmem_bench", "nvm", "--json", "--rounds", options.inner, "--seconds", max(options.seconds, seconds), *more]
     if mode == "memory":

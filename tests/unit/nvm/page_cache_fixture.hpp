@@ -150,6 +150,22 @@ class PageCacheTest : public ::testing::Test {
     std::memset(frame, 7, kPageBytes);
     send(page, {.kind = kind, .data = true, .to = 0, .requester = 0, .version = version, .tag = request.tag});
   }
+  /// Node 1 takes the page, and gives it back: from `there` in its pool this one begins to get it, step 3.
+  void fetch_from(PageNumber page, std::uint64_t there) {
+    send(page, {.kind = Event::ask_write, .to = 0, .requester = 1});
+    const Message granted = host.step(1).message.message;
+    send(page, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+    send(page, {.kind = Event::ask_evict, .to = 0, .requester = 1});
+    const Message leave = host.step(2).message.message;
+    EXPECT_EQ(leave.kind, Event::leave);
+    host.gets_end = false;
+    PageMessage sent{page, leave, there, 1, 0};
+    sent.message.kind = Event::done;
+    sent.message.data = true;
+    std::swap(sent.message.from, sent.message.to);
+    pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
+    EXPECT_EQ(host.step(3).what, HostStep::get);
+  }
   /// A page that a thread has faulted in, to write to it, long ago.
   void map_long_ago(PageNumber page) {
     host.clock.stop();

@@ -156,19 +156,7 @@ TEST_F(PageCacheTest, APinnedPageIsNotTakenAway) {
 // A dirty page stays in its frame on the other node until the home has got it.
 TEST_F(PageCacheTest, APageThatComesHomeIsFetchedAndItsFrameGivenBack) {
   constexpr std::uint64_t kThere = 42;  // in the pool of node 1
-  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
-  const Message granted = host.step(1).message.message;
-  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
-  send(kOwn, {.kind = Event::ask_evict, .to = 0, .requester = 1});
-  const Message leave = host.step(2).message.message;
-  EXPECT_EQ(leave.kind, Event::leave);
-  host.gets_end = false;
-  PageMessage sent{kOwn, leave, kThere, 1, 0};
-  sent.message.kind = Event::done;
-  sent.message.data = true;
-  std::swap(sent.message.from, sent.message.to);
-  pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
-  EXPECT_EQ(host.step(3).what, HostStep::get);
+  fetch_from(kOwn, kThere);
   const Asked asked = ask(PageRequest::Kind::latch, kOwn);
   ping();
   EXPECT_EQ(host.steps().size(), 4U) << "the frame is given back before the page has come";
@@ -184,11 +172,7 @@ TEST_F(PageCacheTest, APageThatComesHomeIsFetchedAndItsFrameGivenBack) {
 // not another's before.
 TEST_F(PageCacheTest, AMessageFollowsItsPageAtOnceAndTheFrameIsFreeWhenThatHasArrived) {
   use(kOwn);
-  const auto free_frames = [&] {
-    const LockGuard guard(pool.head().lock);
-    return pool.head().free.size;
-  };
-  const auto before = free_frames();
+  const auto before = free_frames(pool);
   host.keeps_order = true;
   send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
   EXPECT_EQ(host.step(0).what, HostStep::put);
@@ -196,10 +180,10 @@ TEST_F(PageCacheTest, AMessageFollowsItsPageAtOnceAndTheFrameIsFreeWhenThatHasAr
   EXPECT_EQ(granted.kind, Event::grant_modified);
   send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
   ping();
-  EXPECT_EQ(free_frames(), before);
+  EXPECT_EQ(free_frames(pool), before);
   host.end_put();
   ping();
-  EXPECT_EQ(free_frames(), before + 1);
+  EXPECT_EQ(free_frames(pool), before + 1);
   EXPECT_EQ(host.steps().size(), 2U) << "the message goes once";
 }
 

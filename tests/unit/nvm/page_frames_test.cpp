@@ -14,10 +14,6 @@ constexpr PageNumber apart(PageNumber n) { return n * 7 % kSegmentPages; }
 
 // Write-behind: one page leaves for one that comes, and no second one while that is being written.
 TEST_F(PageCacheTest, KeepsAFrameFreeForThePageToCome) {
-  const auto free_frames = [&] {
-    const LockGuard guard(pool.head().lock);
-    return pool.head().free.size;
-  };
   PageNumber n = 0;
   const auto write = [&] { Latch(pool, 0, apart(n++), Access::write)[0] = 1; };
   while (n < kPoolFrames - 1) write();
@@ -32,9 +28,9 @@ TEST_F(PageCacheTest, KeepsAFrameFreeForThePageToCome) {
     device->hold(false);
     asked.wait();
     pool.word(apart(n - 1)).unlatch();
-    await("a free frame", [&] { return free_frames() == 1; });
+    await("a free frame", [&] { return free_frames(pool) == 1; });
     ping();
-    EXPECT_EQ(free_frames(), 1U);
+    EXPECT_EQ(free_frames(pool), 1U);
     EXPECT_EQ(pool.head().leaving.load(), 0U);
   }
   ask(PageRequest::Kind::rest, 0).wait();
@@ -42,7 +38,7 @@ TEST_F(PageCacheTest, KeepsAFrameFreeForThePageToCome) {
   EXPECT_EQ(pool.head().leaving.load(), 0U) << "pages that go in another way";
   for (n = 0; n < kPoolFrames;) write();
   ping();
-  EXPECT_EQ(free_frames(), 0U) << "no more of that when it rests";
+  EXPECT_EQ(free_frames(pool), 0U) << "no more of that when it rests";
 }
 
 // At most half of the frames that are not pinned wait for pages of other nodes.
@@ -89,11 +85,7 @@ TEST_F(PageCacheTest, AnotherPageLeavesWhereTheFirstIsKept) {
 
 // Its home may say `leave` only after another page has found a frame there, which may wait for one here.
 TEST_F(PageCacheTest, APageThatWasAskedToLeaveGivesItsFrameUpWithItsCopy) {
-  const auto free_frames = [&] {
-    const LockGuard guard(pool.head().lock);
-    return pool.head().free.size;
-  };
-  const auto before = free_frames();
+  const auto before = free_frames(pool);
   std::size_t steps = 0;
   PageNumber page = kFar;
   for (const Event taken : {Event::invalidate, Event::forward_write, Event::recall_write}) {
@@ -104,13 +96,13 @@ TEST_F(PageCacheTest, APageThatWasAskedToLeaveGivesItsFrameUpWithItsCopy) {
     pool.word(page).unlatch();
     pool.requests_of(0).queue.post_hint({page, RequestQueue::What::evict});
     EXPECT_EQ(host.step(steps + 2).message.message.kind, Event::ask_evict);
-    EXPECT_EQ(free_frames(), before - 1);
+    EXPECT_EQ(free_frames(pool), before - 1);
     send(page, {.kind = taken, .to = 0, .requester = 1, .version = 2});
     const std::size_t answer = steps + 3 + (taken == Event::forward_write ? 1 : 0);  // a put, and its message
     const std::uint64_t from = host.step(answer).message.frame;
     if (taken == Event::recall_write)  // by its home
       send(page, {.kind = Event::fetched, .to = 0, .requester = 0, .tag = from});
-    await("its frame", [&] { return free_frames() == before; });
+    await("its frame", [&] { return free_frames(pool) == before; });
     const Asked reader = ask(PageRequest::Kind::latch, page);
     ping();
     EXPECT_FALSE(reader.done()) << "it asks when the page has left";

@@ -50,6 +50,11 @@ inline std::uint64_t& word_in(const Pool& pool, FrameNumber frame, std::size_t w
   return reinterpret_cast<std::uint64_t*>(pool.bytes(frame))[word];
 }
 
+inline FrameNumber free_frames(const Pool& pool) {
+  const LockGuard guard(pool.head().lock);
+  return pool.head().free.size;
+}
+
 /// What the device has of a page when a test begins, in all its words.
 constexpr std::uint64_t page_of(PageNumber page) { return 1000 + page; }
 

@@ -222,10 +222,7 @@ TEST_F(PageCacheTest, APinThatOthersWaitForWakesNoPager) {
   const std::size_t before = host.steps().size();
   send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
   ping();
-  await("sleep", [] { return sleeps(pager_thread()); });
-  const unsigned long naps = test::switches(pager_thread());
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // 1000 naps
-  EXPECT_LE(test::switches(pager_thread()) - naps, 5U);
+  expect_sleep();
   pool.frame(frame).pins(Access::write).fetch_sub(1);
   pool.requests_of(0).queue.ring();
   EXPECT_EQ(host.step(before + 2).message.message.kind, Event::grant_modified);
@@ -238,15 +235,11 @@ class PageInFlight : public PageCacheTest {
     host.on_drive = [this] { pager->answer_calls(); };  // as polling does
     pager->share_rounds();
   }
-  auto free_frames() const {
-    const LockGuard guard(pool.head().lock);
-    return pool.head().free.size;
-  }
 };
 
 TEST_F(PageInFlight, ThatIsSentKeepsNoPagerAwake) {
   use(kOwn);
-  const auto before = free_frames();
+  const auto before = free_frames(pool);
   host.keeps_order = true;
   send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
   EXPECT_EQ(host.step(1).message.message.kind, Event::grant_modified);
@@ -254,22 +247,12 @@ TEST_F(PageInFlight, ThatIsSentKeepsNoPagerAwake) {
   host.end_put();
   await("its frame", [&] {
     pager->answer_calls();
-    return free_frames() == before + 1;
+    return free_frames(pool) == before + 1;
   });
 }
 
 TEST_F(PageInFlight, ThatIsFetchedKeepsNoPagerAwake) {
-  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
-  const Message granted = host.step(1).message.message;
-  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
-  send(kOwn, {.kind = Event::ask_evict, .to = 0, .requester = 1});
-  PageMessage sent{kOwn, host.step(2).message.message, 42, 1, 0};
-  sent.message.kind = Event::done;
-  sent.message.data = true;
-  std::swap(sent.message.from, sent.message.to);
-  host.gets_end = false;
-  pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
-  EXPECT_EQ(host.step(3).what, HostStep::get);
+  fetch_from(kOwn, 42);
   expect_sleep();
   host.end_get();
   await("what follows", [&] {

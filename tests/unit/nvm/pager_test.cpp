@@ -526,10 +526,6 @@ class AheadTest : public PagerTest {
   void bring(PageNumber page) const {
     pool.requests_of(0).queue.post_hint({page, RequestQueue::What::bring});
   }
-  FrameNumber free_frames() const {
-    const LockGuard guard(pool.head().lock);
-    return pool.head().free.size;
-  }
 };
 
 TEST_F(AheadTest, APageThatCannotBeReadIsLeftUntilItIsNeeded) {
@@ -537,7 +533,7 @@ TEST_F(AheadTest, APageThatCannotBeReadIsLeftUntilItIsNeeded) {
     pe.device->fail(Kind::read, 1, EIO, 100);
     bring(5);
     await("the read that fails", [&] { return pe.count(Kind::read) == round + 1; });
-    await("its frame", [&] { return free_frames() == kPoolFrames; });
+    await("its frame", [&] { return free_frames(pool) == kPoolFrames; });
   }
   EXPECT_EQ(state(5), invalid);
   EXPECT_EQ(load(5), page_of(5));
@@ -553,7 +549,7 @@ TEST_F(AheadTest, WhoNeedsThePageMeanwhileHasItReadAgain) {
   pe.device->hold(false);
   EXPECT_EQ(word_in(pool, asked.wait().frame, 5), page_of(5));
   pool.word(5).unlatch();
-  EXPECT_EQ(free_frames(), kPoolFrames - 1);
+  EXPECT_EQ(free_frames(pool), kPoolFrames - 1);
 }
 
 TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
