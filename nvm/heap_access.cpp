@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/copy_bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "base/stats.hpp"
@@ -265,7 +266,7 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
   for_pieces(address - base(), n, pe, bounce ? kBounce : n,
              [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
                const Piece piece{page, within, part, bounce ? buffer : memory + done, access};
-               if (bounce && writes) std::memcpy(buffer, memory + done, part);
+               if (bounce && writes) copy_bytes(buffer, memory + done, part);
                const bool behind = is_behind(context, page, pe);
                if (!behind && copy_if_here(piece)) {
                } else if (goes_there(page, part, !unwaited)) {
@@ -280,7 +281,7 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
                  absent.push_back(piece);
                  if (bounce) bring_and_copy(std::exchange(absent, {}));
                }
-               if (bounce && !writes) std::memcpy(memory + done, buffer, part);
+               if (bounce && !writes) copy_bytes(memory + done, buffer, part);
              });
   if (by_quiet) {
     copy_later(*context, absent);

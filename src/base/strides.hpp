@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/copy_bytes.hpp"
+
 namespace shm {
 
 /// The shape of a strided transfer: `blocks` blocks of `block` bytes whose starts are `to_step` and
@@ -32,7 +34,7 @@ inline void copy_blocks(std::byte* to, const std::byte* from, const Strides& s) 
     default: break;
   }
   for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step)
-    std::memcpy(to, from, s.block);
+    copy_bytes(to, from, s.block);
 }
 
 }  // namespace shm

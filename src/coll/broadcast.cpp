@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // broadcast: the root's block to all members.
+#include "base/copy_bytes.hpp"
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
 #include "coll/internode.hpp"
@@ -51,7 +52,7 @@ class Broadcast {
     }
     const std::byte* from = at_root_node_ ? at_member(g_, call_, "source", source_, n_, speaker)
                                           : at_member(g_, call_, "dest", dest_, n_, speaker);
-    std::memcpy(dest_, from, n_);
+    copy_bytes(dest_, from, n_);
     publish(g_, phase_ + 1);
   }
 
@@ -81,7 +82,7 @@ void broadcast(Group& g, Call call, void* dest, const void* source, std::size_t 
   if (g.size() > 1 && is_paged(dest, source)) [[unlikely]]
     return paged_broadcast(g, call, dest, source, n, root, root_too);
   if (g.size() > 1) Broadcast(g, call, dest, source, n, root).run();
-  if (root_too && g.me() == root && dest != source) std::memcpy(dest, source, n);
+  if (root_too && g.me() == root && dest != source) copy_bytes(dest, source, n);
 }
 
 }  // namespace shm

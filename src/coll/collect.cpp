@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/call_checks.hpp"
+#include "base/copy_bytes.hpp"
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
 #include "coll/internode.hpp"
@@ -33,7 +34,7 @@ void fcollect_here(Group& g, Call call, std::byte* dest, const void* source, std
     const void* from = inlined       ? cell.payload
                        : i == g.me() ? source
                                      : at_member(g, call, "source", source, n, i);
-    std::memcpy(dest + static_cast<std::size_t>(i) * n, from, n);
+    copy_bytes(dest + static_cast<std::size_t>(i) * n, from, n);
   }
   settle(g, phase);
   if (inlined) return;
@@ -70,7 +71,7 @@ void collect_here(Group& g, Call call, std::byte* dest, const void* source, std:
       if (size > 0) std::memcpy(dest, cell.payload, size);
     } else {
       all_inline = false;
-      std::memcpy(dest, i == g.me() ? source : at_member(g, call, "source", source_of(cell), size, i), size);
+      copy_bytes(dest, i == g.me() ? source : at_member(g, call, "source", source_of(cell), size, i), size);
     }
     dest += size;
   }
@@ -126,7 +127,7 @@ void lead(Group& g, Call call, std::uint64_t phase, std::byte* dest, const void*
     if (size == 0) continue;
     const void* from =
         member == g.me() ? source : at_member(g, call, "source", source_of(cell), size, member);
-    std::memcpy(mine, from, size);
+    copy_bytes(mine, from, size);
     mine += size;
   }
   internode_gather(g, phase + 1, blocks, of_node);
@@ -137,7 +138,7 @@ void lead(Group& g, Call call, std::uint64_t phase, std::byte* dest, const void*
   for (const NodePart& node : g.nodes) {
     for (const int member : node.members) {
       const std::size_t size = sizes[static_cast<std::size_t>(member)];
-      if (size > 0) std::memcpy(dest + start[static_cast<std::size_t>(member)], from, size);
+      if (size > 0) copy_bytes(dest + start[static_cast<std::size_t>(member)], from, size);
       from += size;
     }
   }
@@ -160,7 +161,7 @@ void collect_between(Group& g, Call call, std::byte* dest, const void* source, s
   } else {
     const std::size_t total = await(g, 0, phase + 1).size;
     check_dest(call, dest, total);
-    if (total > 0) std::memcpy(dest, at_member(g, call, "dest", dest, total, g.locals().front()), total);
+    if (total > 0) copy_bytes(dest, at_member(g, call, "dest", dest, total, g.locals().front()), total);
     publish(g, phase + 2);
   }
   settle(g, phase);
@@ -180,7 +181,7 @@ bool any_is_paged(Group& g, const void* dest, const void* source, std::size_t n)
 void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
   if (n == 0) return;
   if (g.size() == 1) {
-    if (dest != source) std::memcpy(dest, source, n);
+    if (dest != source) copy_bytes(dest, source, n);
   } else if (is_paged(dest, source)) {
     paged_fcollect(g, call, dest, source, n);
   } else if (g.one_node()) {
@@ -193,7 +194,7 @@ void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n
 
 void collect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
   if (g.size() == 1) {
-    if (dest != source && n > 0) std::memcpy(dest, source, n);
+    if (dest != source && n > 0) copy_bytes(dest, source, n);
   } else if (any_is_paged(g, dest, source, n)) {
     paged_collect(g, call, dest, source, n);
   } else if (g.one_node()) {

@@ -2,6 +2,7 @@
 // Reductions: the vectors of all members combined, to all.
 #include <algorithm>
 
+#include "base/copy_bytes.hpp"
 #include "coll/choose.hpp"
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
@@ -54,9 +55,9 @@ void combine_share(const Group& g, const Reduction& op, const Vectors& v, Share 
   alignas(kCacheLine) std::byte result[kChunk];
   for_chunks(share, op.element, [&](std::size_t at, std::size_t elements) {
     const std::size_t offset = at * op.element, n = elements * op.element;
-    std::memcpy(result, v.from[0] + offset, n);
+    copy_bytes(result, v.from[0] + offset, n);
     for (int i = 1; i < g.local_size(); ++i) op.into(result, v.from[i] + offset, elements);
-    for (int i = first; i < end; ++i) std::memcpy(v.to[i] + offset, result, n);
+    for (int i = first; i < end; ++i) copy_bytes(v.to[i] + offset, result, n);
   });
 }
 
@@ -100,7 +101,7 @@ void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const 
     await(g, i, phase + 2);
     if (i == g.local) continue;
     const std::size_t offset = stripe(i).begin * op.element;
-    std::memcpy(v.to[g.local] + offset, v.to[i] + offset, (stripe(i).end - stripe(i).begin) * op.element);
+    copy_bytes(v.to[g.local] + offset, v.to[i] + offset, (stripe(i).end - stripe(i).begin) * op.element);
   }
   publish(g, phase + 3);
   if (g.local < stripes) await_all(g, phase + 3);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/copy_bytes.hpp"
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
@@ -108,7 +109,7 @@ void arrive(void*, int from, const std::byte* message, std::size_t n) {
   const std::size_t before = box.arrived.load(std::memory_order_relaxed);
   if (box.into != nullptr) {
     check_expected(key, before, n, box.room);
-    std::memcpy(box.into + before, data, n);
+    copy_bytes(box.into + before, data, n);
   } else {
     check_parcel(from, wrong_with_more(before, n, most_early(key)));
     box.early.insert(box.early.end(), data, data + n);
@@ -122,7 +123,7 @@ Box& open_box(const ParcelKey& key, void* into, std::size_t n) {
   check_expected(key, 0, box.early.size(), n);
   box.into = static_cast<std::byte*>(into);
   box.room = n;
-  if (!box.early.empty()) std::memcpy(into, box.early.data(), box.early.size());
+  if (!box.early.empty()) copy_bytes(into, box.early.data(), box.early.size());
   return box;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Inclusive and exclusive scans: the vectors of the members before, combined.
+#include "base/copy_bytes.hpp"
 #include "coll/choose.hpp"
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
@@ -75,7 +76,7 @@ void scan_stripe(Group& g, std::uint64_t phase, const Reduction& op, const Point
     const Share share{at, std::min(stripe.end, at + between.most())};
     const std::size_t elements = share.end - share.begin, offset = at * op.element;
     std::byte* const own = between.own(part);
-    std::memcpy(own, from[0] + offset, elements * op.element);
+    copy_bytes(own, from[0] + offset, elements * op.element);
     for (int i = 1; i < g.local_size(); ++i) op.into(own, from[i] + offset, elements);
     scan_share(g, op, to, from, share, between.sum_before(part), inclusive);
   }
@@ -135,7 +136,7 @@ class LeadingScan {
     blocks_.resize(position_.size() * n);
     for (int i = 0; i < g_.local_size(); ++i) {
       const auto member = static_cast<std::size_t>(g_.locals()[static_cast<std::size_t>(i)]);
-      std::memcpy(blocks_.data() + position_[member] * n, from_[i] + at * op_.element, n);
+      copy_bytes(blocks_.data() + position_[member] * n, from_[i] + at * op_.element, n);
     }
     std::vector<std::size_t> sizes;
     for (const NodePart& node : g_.nodes) sizes.push_back(node.members.size() * n);
@@ -148,9 +149,9 @@ class LeadingScan {
     op_.clear(sum, part);
     for (std::size_t member = 0; member < position_.size(); ++member) {
       const std::byte* own = blocks_.data() + position_[member] * n;
-      if (!inclusive && local_[member] >= 0) std::memcpy(to_[local_[member]] + at * op_.element, sum, n);
+      if (!inclusive && local_[member] >= 0) copy_bytes(to_[local_[member]] + at * op_.element, sum, n);
       op_.into(sum, own, part);
-      if (inclusive && local_[member] >= 0) std::memcpy(to_[local_[member]] + at * op_.element, sum, n);
+      if (inclusive && local_[member] >= 0) copy_bytes(to_[local_[member]] + at * op_.element, sum, n);
     }
   }
 

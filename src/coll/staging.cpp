@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/staging.hpp"
 
+#include "base/copy_bytes.hpp"
 #include "core/region.hpp"
 
 namespace shm {
@@ -26,7 +27,7 @@ void stage_in(std::byte* to, const void* own, std::size_t n) {
   if (Region* region = find_region(own, n)) {
     region->get(nullptr, to, reinterpret_cast<std::uintptr_t>(own), n, rt.me, false);
   } else {
-    std::memcpy(to, own, n);
+    copy_bytes(to, own, n);
   }
 }
 
@@ -39,7 +40,7 @@ void stage_out(void* own, const std::byte* from, std::size_t n) {
   if (Region* region = find_region(own, n)) {
     region->put(nullptr, reinterpret_cast<std::uintptr_t>(own), from, n, rt.me, false);
   } else {
-    std::memcpy(own, from, n);
+    copy_bytes(own, from, n);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/copy_bytes.hpp"
+
 namespace shm {
 
 template <std::size_t kElement>
@@ -17,7 +19,7 @@ void copy_elements(std::byte* to, std::size_t to_step, const std::byte* from, st
 inline void copy_strided(std::byte* to, std::size_t to_step, const std::byte* from, std::size_t from_step,
                          std::size_t element, std::size_t count) {
   if (to_step == element && from_step == element) {
-    std::memcpy(to, from, element * count);
+    copy_bytes(to, from, element * count);
     return;
   }
   switch (element) {  // constant sizes become single moves

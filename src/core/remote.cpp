@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/copy_bytes.hpp"
 #include "core/order.hpp"
 #include "core/region.hpp"
 #include "core/wait.hpp"
@@ -57,7 +58,7 @@ void put_bounced(Call call, Channel* channel, RemoteAddress to, const void* sour
   const auto buffer = std::make_unique<std::byte[]>(std::min(n, kBounce));
   for (std::size_t done = 0; done < n;) {
     const std::size_t part = std::min(n - done, kBounce);
-    std::memcpy(buffer.get(), static_cast<const std::byte*>(source) + done, part);
+    copy_bytes(buffer.get(), static_cast<const std::byte*>(source) + done, part);
     Completion completion;
     channel->ops->put(channel, pe, {to.segment, to.offset + done}, buffer.get(), part, false, &completion);
     wait_for_completion(completion, call, pe);
@@ -72,7 +73,7 @@ void get_bounced(Call call, Channel* channel, void* dest, RemoteAddress from, st
     Completion completion;
     channel->ops->get(channel, pe, buffer.get(), {from.segment, from.offset + done}, part, &completion);
     wait_for_completion(completion, call, pe);
-    std::memcpy(static_cast<std::byte*>(dest) + done, buffer.get(), part);
+    copy_bytes(static_cast<std::byte*>(dest) + done, buffer.get(), part);
     done += part;
   }
 }
@@ -88,7 +89,7 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
             std::size_t n, int pe, Blocking blocking) {
   if (to.region != nullptr) return put_to_region(call, context, to.region, address, source, n, pe, blocking);
   if (to.local != nullptr) {
-    std::memcpy(to.local, source, n);
+    copy_bytes(to.local, source, n);
     return;
   }
   Channel* channel = context.channel;
@@ -251,7 +252,7 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
   const Target from = resolve(call, "source", source, n, pe);
   check_dest(dest);
   if (from.local != nullptr) {
-    std::memcpy(dest, from.local, n);
+    copy_bytes(dest, from.local, n);
     return;
   }
   Channel* channel = context.channel;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/rma.hpp"
 
+#include "base/copy_bytes.hpp"
 #include "base/fatal.hpp"
 #include "core/order.hpp"
 #include "core/region.hpp"
@@ -95,7 +96,7 @@ void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std:
     check_aligned(call, "sig_addr", signal, sizeof *signal);
     return remote_put_signal(call, context_of(call, ctx), dest, source, n, signal, value, op, pe, blocking);
   }
-  if (n > 0) std::memcpy(to, source, n);
+  if (n > 0) copy_bytes(to, source, n);
   // Both forms release: whoever acquires the signal sees the payload.
   if (op == AtomicOp::set) {
     atomic_apply<AtomicOp::set>(word, value);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/copy_bytes.hpp"
 #include "base/strides.hpp"
 #include "core/remote.hpp"
 
@@ -74,7 +75,7 @@ template <Blocking kBlocking>
     std::memcpy(&word, source, 8);
     store_element(reinterpret_cast<std::uint64_t*>(to), word);
   } else {
-    std::memcpy(to, source, n);
+    copy_bytes(to, source, n);
   }
 }
 
@@ -82,7 +83,7 @@ template <Blocking kBlocking>
                                              std::size_t n, int pe, Blocking blocking) {
   pe = to_world(call, ctx, pe);
   if (const std::byte* from = mapped(source, n, pe)) [[likely]] {
-    std::memcpy(dest, from, n);
+    copy_bytes(dest, from, n);
   } else {
     if (blocking == Blocking::no) return remote_get_nbi(call, pe, dest, ctx, source, n);
     remote_get(call, context_of(call, ctx), dest, source, n, pe, blocking);

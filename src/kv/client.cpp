@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy_bytes.hpp"
 #include "base/names.hpp"
 #include "base/stats.hpp"
 #include "core/progress.hpp"
@@ -71,7 +72,7 @@ void Client::gather_run(Call call, int pe, const std::byte* run, std::size_t n, 
     const LockGuard guard(target.mutex);
     if (target.in_runs == 0 || target.used + n > kPacketBytes) send(target);
     begin(target, KvPacketHead::run);
-    std::memcpy(target.packet.get() + target.used, run, n);
+    copy_bytes(target.packet.get() + target.used, run, n);
     target.used += n;
     target.in_runs += count;
     if (target.in_runs >= kMostInRuns) return send(target);
@@ -312,7 +313,7 @@ void Client::take_reply_piece(int from, const std::byte* packet, std::size_t n) 
   Outstanding& pending = awaited(from, head.token, last);
   check_message(from, kTableReplies,
                 wrong_with_next_piece(head, piece, n - kHeads, limits_of(pending), pending.arrived));
-  std::memcpy(static_cast<std::byte*>(pending.value) + piece.offset, at + kHeads, head.bytes);
+  copy_bytes(static_cast<std::byte*>(pending.value) + piece.offset, at + kHeads, head.bytes);
   pending.arrived += head.bytes;
   if (last) finish(pending, head.status, head.n);
 }

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "base/copy_bytes.hpp"
 #include "base/spin.hpp"
 
 namespace shm::kv {
@@ -21,13 +22,13 @@ void Mapped::look_again(unsigned looks) const {
 
 // The fences keep the copy between the looks at the version.
 void Mapped::read_bulk(std::uint64_t at, void* to, std::size_t n) const {
-  std::memcpy(to, shard_ + at, n);
+  copy_bytes(to, shard_ + at, n);
   std::atomic_thread_fence(std::memory_order_acquire);
 }
 
 void Mapped::write_bulk(std::uint64_t at, const void* from, std::size_t n) const {
   std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(shard_ + at, from, n);
+  copy_bytes(shard_ + at, from, n);
 }
 
 #else

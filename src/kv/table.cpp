@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/copy_bytes.hpp"
 #include "core/wait.hpp"
 #include "heap/checkers.hpp"
 #include "kv/matched.hpp"
@@ -147,7 +148,7 @@ Code Table::with_copies(const KvRequest& request, ValueRoom& result, Execute exe
   const auto safe = [](std::vector<std::byte>& own, const void* bytes, std::size_t n) {
     if (!may_fault(bytes, n)) return bytes;
     own.resize(n);
-    std::memcpy(own.data(), bytes, n);
+    copy_bytes(own.data(), bytes, n);
     return static_cast<const void*>(own.data());
   };
   const RequestHead head = head_of(request, 0, true);
@@ -162,7 +163,7 @@ Code Table::with_copies(const KvRequest& request, ValueRoom& result, Execute exe
   ValueRoom safe_result{outside ? found.data() : result.value, 0};
   const Code status = execute(safe_request, safe_result);
   result.n = safe_result.n;
-  if (outside) std::memcpy(result.value, found.data(), bytes_given(head, status, result.n, most));
+  if (outside) copy_bytes(result.value, found.data(), bytes_given(head, status, result.n, most));
   return status;
 }
 

@@ -5,8 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
+#include "base/copy_bytes.hpp"
 #include "base/copy_word.hpp"
 
 namespace shm::pages {
@@ -28,7 +28,7 @@ inline void copy_bulk(void* to, const void* from, std::size_t n, const void* sha
   }
 }
 #else
-inline void copy_bulk(void* to, const void* from, std::size_t n, const void*) { std::memcpy(to, from, n); }
+inline void copy_bulk(void* to, const void* from, std::size_t n, const void*) { copy_bytes(to, from, n); }
 #endif
 
 inline void copy(void* to, const void* from, std::size_t n, const void* shared) {

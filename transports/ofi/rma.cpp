@@ -4,6 +4,7 @@
 // fi_inject_write never asks for an answer.
 #include <cstring>
 
+#include "base/copy_bytes.hpp"
 #include "ofi/lanes.hpp"
 #include "ofi/ops.hpp"
 #include "ofi/request.hpp"
@@ -19,7 +20,7 @@ void post_part(Engine& engine, const Transfer& transfer, bool copy) {
   void* local = transfer.local;
   if (copy) {
     local = transfer.n <= Op::kInline ? op->inlined : engine.wait_buffer(op, transfer.n);
-    std::memcpy(local, transfer.local, transfer.n);
+    copy_bytes(local, transfer.local, transfer.n);
   }
   const Request request(engine, transfer, local, op);
   engine.post(op, [&request] { return request.post(); });
