@@ -360,11 +360,23 @@ bool HomeAgent::make_room(const void* caller, PageNumber first, PageNumber last,
 bool HomeAgent::drop(const void* caller, PageNumber first, PageNumber last) {
   if (!held_.contains(caller)) {
     if (!drop_pages(first, last)) return false;
-    const std::size_t objects = std::erase_if(
-        objects_, [&](const StoredObject& object) { return object.first >= first && object.last <= last; });
-    if (objects != 0) return true;
+    if (auto closing = close_object(first, last))
+      return make_slowly(caller, first, last, std::move(closing)).has_value();
   }
   return give_room_back(caller, first, last);
+}
+
+// Of the object whose pages these are, what may take the system long; null: they are no object's.
+std::function<Status()> HomeAgent::close_object(PageNumber first, PageNumber last) {
+  const auto object = std::ranges::find_if(
+      objects_, [&](const StoredObject& one) { return one.first >= first && one.last <= last; });
+  if (object == objects_.end()) return nullptr;
+  auto close = [store = std::shared_ptr<Store>(std::move(object->store))]() mutable {
+    store.reset();
+    return Status();
+  };
+  objects_.erase(object);
+  return close;
 }
 
 // Returns false, and is to be called again, as long as one cannot be dropped.

@@ -156,6 +156,7 @@ class HomeAgent {
   bool drop_pages(PageNumber first, PageNumber last);
   bool change_epoch(const void* caller, const StoredObject& object, Status (Store::*change)(std::uint64_t),
                     std::uint64_t epoch);
+  std::function<Status()> close_object(PageNumber first, PageNumber last);
   bool give_room_back(const void* caller, PageNumber first, PageNumber last);
   std::optional<Status> make_slowly(const void* caller, PageNumber first, PageNumber last,
                                     std::function<Status()> call);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "pager_fixture.hpp"
@@ -31,9 +33,9 @@ class PagerCallsTest : public ::testing::Test {
   std::uint64_t load(PageNumber page) const { return Latch(pool, 0, page, Access::read)[5]; }
   void store(PageNumber page, std::uint64_t value) const { Latch(pool, 0, page, Access::write)[5] = value; }
   /// A new object, in which all is zero but page `marked`.
-  Store* make_object(PageNumber marked = 0) {
+  Store* make_object(PageNumber marked = 0, const std::function<void()>& close = nullptr) {
     const Identity object = test_object(kLast - kFirst);
-    auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = file_bytes(object)});
+    auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = file_bytes(object), .close = close});
     file = made.get();
     auto store = expect_store(Store::make(std::move(made), "here", object));
     EXPECT_TRUE(store->begin_at(0).ok());
@@ -125,6 +127,24 @@ TEST_F(PagerCallsTest, WhileAnObjectTakesThePlace) {
   attach.wait();
   EXPECT_TRUE(block_holds(pool.bytes(within.wait().frame), 7));
   pool.word(kFirst + 1).unlatch();
+}
+
+TEST_F(PagerCallsTest, WhileAnObjectIsClosed) {
+  std::atomic<bool> closes{false}, may_close{false};
+  command(RangeCommand::attach, make_object(0,
+                                            [&] {
+                                              closes = true;
+                                              may_close.wait(false);
+                                            }))
+      .wait();
+  file = nullptr;
+  const Asked drop = command(RangeCommand::drop);
+  await("the end of the object", [&] { return closes.load(); });
+  EXPECT_EQ(load(3), page_of(3));
+  EXPECT_FALSE(drop.done());
+  may_close = true;
+  may_close.notify_one();
+  drop.wait();
 }
 
 class SharedRoundsTest : public PagerCallsTest {

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <random>
 #include <thread>
@@ -29,6 +30,7 @@ struct TestDeviceOptions {
   bool never_blocks =
       false;  // as io_uring: transfers end only once they were submitted, by the thread that listens
   bool lets_take = false;  // reads, to be carried out by others; these wait as long as transfers are held
+  std::function<void()> close;  // what its end takes
 };
 
 class TestDevice final : public Device {
@@ -43,6 +45,9 @@ class TestDevice final : public Device {
   };
 
   explicit TestDevice(const TestDeviceOptions& options);
+  ~TestDevice() override {
+    if (options_.close) options_.close();
+  }
 
   std::string describe() const override { return "memory, for tests"; }
   Status reserve(std::uint64_t offset, std::uint64_t n) override;
