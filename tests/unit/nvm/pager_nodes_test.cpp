@@ -44,9 +44,11 @@ class Carrier {
 
   void carry(int from, int to, const std::byte* message, std::size_t n) {
     const std::scoped_lock guard(mutex_);
+    ++messages_;
     links_[{from, to}].push_back({{message, message + n}, {}});
     changed_.notify_one();
   }
+  int messages() const { return messages_; }  // so far
   // Puts have links of their own: they overtake messages.
   void put(int from, int to, std::function<void()> put) {
     const std::scoped_lock guard(mutex_);
@@ -84,6 +86,7 @@ class Carrier {
   std::mutex mutex_;
   std::condition_variable changed_;
   Links links_;
+  std::atomic<int> messages_{0};
   bool stop_ = false;
   std::thread thread_;
 };
@@ -202,6 +205,7 @@ class Cluster {
 
   int pes() const { return static_cast<int>(layouts_[0].peers.size()); }
   std::uint64_t seed() const { return seed_; }
+  int messages() const { return carrier_.messages(); }
   const Nodes& nodes_of(int pe) const { return layouts_[static_cast<std::size_t>(layouts_[0].node_of(pe))]; }
   const Pool& pool_of(int pe) const {
     return memories_[static_cast<std::size_t>(layouts_[0].node_of(pe))]->pool;
@@ -437,6 +441,25 @@ INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
                                   (shape.cooperative ? "" : "_not_cooperative") +
                                   (shape.shares_rounds ? "_that_share_rounds" : "");
                          });
+
+// Each takes system calls on both sides, and wakes a thread.
+TEST(PagerMessages, AreAsFewAsTheProtocolNeeds) {
+  const Cluster cluster(3, 1, true);
+  int expected = 0;
+  const auto expect_messages = [&](const char* what, int pe, Access access, int count) {
+    cluster.latch(pe, 0, access);
+    cluster.pool_of(pe).word(0).unlatch();
+    expected += count;
+    await(what, [&] { return cluster.messages() >= expected; });
+    EXPECT_EQ(cluster.messages(), expected) << what;
+  };
+  expect_messages("read from its device: asked, sent, done", 1, Access::read, 3);
+  expect_messages("from another node: asked, forwarded, sent, done", 2, Access::read, 4);
+  expect_messages("read once more", 1, Access::read, 0);
+  expect_messages("written to: asked, taken away, gone, granted, done", 2, Access::write, 5);
+  expect_messages("read at home: forwarded, sent", 0, Access::read, 2);
+  expect_messages("written to at home: taken away, gone", 0, Access::write, 2);
+}
 
 // What waits, and what is reserved for it, on nodes of few frames.
 class WaitingPages : public ::testing::Test {
