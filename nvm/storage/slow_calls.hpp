@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of a device that the system may take long for (room in a file, making it durable, closing it), made by a thread
-// of their own, one after the other: the pager goes on with other pages meanwhile.
+// Calls of a device that the system may take long for (room in a file, making it durable, closing it), made
+// by a thread of their own, one after the other: the pager goes on with other pages meanwhile.
 #pragma once
 
 #include <atomic>

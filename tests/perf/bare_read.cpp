@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
   fsync(fd);
   std::vector<std::size_t> numbers(kFile / page);
   std::iota(numbers.begin(), numbers.end(), 0);
-  // As aligned as the frames: some processors' memcpy is slow just behind an aligned source (base/copy_bytes).
+  // As aligned as the frames: some processors' memcpy is slow just behind an aligned source
+  // (base/copy_bytes).
   void* const copy = std::aligned_alloc(kHugePage, room);
   if (copy == nullptr) fail("memory");
   // The median of some passes.
