@@ -18,9 +18,9 @@ void copy_in_pieces(void* to, const void* from, std::size_t n);
 }  // namespace detail
 
 /// As memcpy, and as fast where `to` lies 1 to 31 bytes behind `from` within a page of 4 KiB.  There `rep
-/// movsb` moves a byte a cycle on AMD's processors from Zen 3 on, a twentieth of its rate (glibc's bug 30994,
-/// mended in 2.40).  What malloc gives for 128 KiB or more begins 16 bytes behind a page, so a get of
-/// something aligned into it is such a copy.
+/// movsb` moves a byte a cycle on AMD's processors from Zen 3 on, a twentieth of its rate, and glibc uses it
+/// (bug 30994, mended in newer releases).  What malloc gives for 128 KiB or more begins 16 bytes behind a
+/// page, so a get of something aligned into it is such a copy.
 [[gnu::always_inline]] inline void copy_bytes(void* to, const void* from, std::size_t n) {
   constexpr std::uintptr_t kPage = 4096, kClose = 32;
   if (n >= detail::kLeastByMicrocode) [[unlikely]] {

@@ -187,11 +187,11 @@ def mechanisms(options, _):
                 figures.note((row["what"], name, "read"), row["nvm_reads"])
     orders = ("sequential", "sequential, again", "random", "random, again")
     print(f"\nGets of one PE's {plots.label(data)} by {readers}, by mechanisms: MB a second of all readers, as a part of "
-          "`all`; pages read from NVM for each\n" + f"{'':<24}" + "".join(f"{what:>22}" for what in orders))
+          "`all`; pages read from NVM for each\n" + f"{'':<28}" + "".join(f"{what:>22}" for what in orders))
     for name in settings_of_mechanisms():
         cells = [f"{figures[what, name]:.4g} {figures[what, name] / figures[what, 'all']:.2f} {figures[what, name, 'read']:.2f}"
                  for what in orders]
-        print(f"{name:<24}" + "".join(f"{cell:>22}" for cell in cells))
+        print(f"{name:<28}" + "".join(f"{cell:>22}" for cell in cells))
 
 
 def sharing(options, verdicts):
