@@ -5,14 +5,12 @@
 #include <rdma/fi_errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <sstream>
 #include <string>
 
+#include "../shared_pages.hpp"
 #include "base/fatal.hpp"
 #include "base/huge_pages.hpp"
 #include "base/human.hpp"
@@ -26,6 +24,7 @@ using test::FabricCall;
 using test::FabricFaults;
 using test::FabricJob;
 using test::LoopPe;
+using test::SharedPages;
 
 TEST(OfiAddress, SurvivesTheExchange) {
   std::vector<std::byte> name(28, std::byte{9});
@@ -95,44 +94,6 @@ TEST_F(OfiMemory, SegmentsAreNamedByOffset) {
   ASSERT_TRUE(memory->add_segment(SegmentId::heap, bytes.data(), 0).ok());
   EXPECT_EQ(faults.count(FabricCall::mr_reg), 1);
 }
-
-// Memory that processes share, at a huge page, and how much of it lies on such.
-class SharedPages {
- public:
-  static constexpr std::size_t kBytes = 2 * kHugePage;
-
-  SharedPages() {
-    EXPECT_EQ(ftruncate(file_, kBytes), 0);
-    around_ = mmap(nullptr, kBytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const auto start = reinterpret_cast<std::uintptr_t>(around_);
-    at_ = static_cast<std::byte*>(around_) + (kHugePage - start % kHugePage) % kHugePage;
-    EXPECT_EQ(mmap(at_, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_, 0), at_);
-  }
-  ~SharedPages() {
-    munmap(around_, kBytes + kHugePage);
-    close(file_);
-  }
-  SharedPages(const SharedPages&) = delete;
-  SharedPages& operator=(const SharedPages&) = delete;
-
-  std::byte* at() const { return at_; }
-  std::size_t huge_bytes() const {
-    std::ifstream maps("/proc/self/smaps");
-    std::ostringstream first;
-    first << std::hex << reinterpret_cast<std::uintptr_t>(at_) << '-';
-    bool here = false;
-    for (std::string line; std::getline(maps, line);) {
-      if (line.find('-') < 17) here = line.starts_with(first.str());
-      if (here && line.starts_with("ShmemPmdMapped:")) return std::stoul(line.substr(15)) * 1024;
-    }
-    return 0;
-  }
-
- private:
-  const int file_ = memfd_create("pages", MFD_CLOEXEC);
-  void* around_;
-  std::byte* at_;
-};
 
 // Where registering pins the pool, it is on huge pages before.
 TEST_F(OfiMemory, ThePoolIsLaidOutBeforeItIsPinned) {
