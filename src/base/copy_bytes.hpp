@@ -3,17 +3,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 namespace shm {
 
 namespace detail {
 
-// A C library may copy so much with `rep movsb`, as glibc does up to the size of the second-level cache.
-inline constexpr std::size_t kLeastByMicrocode = 2048, kMostByMicrocode = 4 << 20;
+// From so many bytes on a C library may copy with `rep movsb`.
+inline constexpr std::size_t kLeastByMicrocode = 2048;
 
-void copy_in_pieces(void* to, const void* from, std::size_t n);
+void copy_long(void* to, const void* from, std::size_t n);
 
 }  // namespace detail
 
@@ -22,12 +21,8 @@ void copy_in_pieces(void* to, const void* from, std::size_t n);
 /// (bug 30994, mended in newer releases).  What malloc gives for 128 KiB or more begins 16 bytes behind a
 /// page, so a get of something aligned into it is such a copy.
 [[gnu::always_inline]] inline void copy_bytes(void* to, const void* from, std::size_t n) {
-  constexpr std::uintptr_t kPage = 4096, kClose = 32;
-  if (n >= detail::kLeastByMicrocode) [[unlikely]] {
-    const std::uintptr_t behind =
-        (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % kPage;
-    if (behind - 1 < kClose - 1 && n <= detail::kMostByMicrocode) return detail::copy_in_pieces(to, from, n);
-  }
+  if (n >= detail::kLeastByMicrocode) [[unlikely]]
+    return detail::copy_long(to, from, n);
   std::memcpy(to, from, n);
 }
 

@@ -30,7 +30,7 @@ LIMITS = {
         "p": 26,
         "put": 45,
         "g": 24,
-        "get": 52,
+        "get": 54,
         "fetch_add": 29,
         "wait_until": 124,  # whose condition holds
         "fence": 15,
