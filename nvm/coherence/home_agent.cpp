@@ -363,7 +363,7 @@ bool HomeAgent::drop(const void* caller, PageNumber first, PageNumber last) {
     if (auto closing = close_object(first, last))
       return make_slowly(caller, first, last, std::move(closing)).has_value();
   }
-  return give_room_back(caller, first, last);
+  return give_room_back(caller, first, last);  // or takes the result of closing, which has begun
 }
 
 // Of the object whose pages these are, what may take the system long; null: they are no object's.

@@ -7,7 +7,7 @@
 namespace shm::detail {
 namespace {
 
-// glibc uses `rep movsb` up to the size of the second-level cache.
+// glibc uses `rep movsb` up to the size of the second-level cache, which is less on all of them.
 constexpr std::size_t kMostByMicrocode = 4 << 20;
 
 bool just_behind(const void* to, const void* from) {

@@ -132,7 +132,7 @@ void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* so
   if (count == 0) return;
   const std::size_t n = count * op.element;
   if (g.size() == 1) {
-    if (dest != source) std::memcpy(dest, source, n);
+    if (dest != source) copy_bytes(dest, source, n);
     return;
   }
   if (is_paged(dest, source)) return paged_reduce(g, call, op, dest, source, count);

@@ -196,7 +196,7 @@ void scan(Group& g, Call call, const Reduction& op, void* dest, const void* sour
   if (g.size() > 1 && is_paged(dest, source)) return paged_scan(g, call, op, dest, source, count, inclusive);
   const std::size_t n = count * op.element;
   if (g.size() > 1) scan_among(g, call, op, dest, source, count, inclusive);
-  if (g.size() == 1 && inclusive && dest != source) std::memcpy(dest, source, n);
+  if (g.size() == 1 && inclusive && dest != source) copy_bytes(dest, source, n);
   // The sum of nobody is 0, and not what sums begin with.
   if (g.me() == 0 && !inclusive) std::memset(dest, 0, n);
 }

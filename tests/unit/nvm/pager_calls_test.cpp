@@ -140,11 +140,15 @@ TEST_F(PagerCallsTest, WhileAnObjectIsClosed) {
   file = nullptr;
   const Asked drop = command(RangeCommand::drop);
   await("the end of the object", [&] { return closes.load(); });
+  const Asked within = ask(kFirst + 1);
   EXPECT_EQ(load(3), page_of(3));
   EXPECT_FALSE(drop.done());
+  EXPECT_FALSE(within.done());
   may_close = true;
   may_close.notify_one();
   drop.wait();
+  EXPECT_EQ(word_in(pool, within.wait().frame, 5), 0U);
+  pool.word(kFirst + 1).unlatch();
 }
 
 class SharedRoundsTest : public PagerCallsTest {

@@ -459,6 +459,9 @@ TEST(PagerMessages, AreAsFewAsTheProtocolNeeds) {
   expect_messages("written to: asked, taken away, gone, granted, done", 2, Access::write, 5);
   expect_messages("read at home: forwarded, sent", 0, Access::read, 2);
   expect_messages("written to at home: taken away, gone", 0, Access::write, 2);
+  for (int pe = 0; pe < cluster.pes(); ++pe)
+    Asked(cluster.pool_of(pe), 0, 0, PageRequest::Kind::rest, Access::read, 0).wait();
+  EXPECT_EQ(cluster.messages(), expected) << "and no more behind these";
 }
 
 // What waits, and what is reserved for it, on nodes of few frames.
