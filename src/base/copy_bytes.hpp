@@ -16,10 +16,10 @@ void copy_long(void* to, const void* from, std::size_t n);
 
 }  // namespace detail
 
-/// As memcpy, and as fast where (to - from) % 4096 is 1 to 31.  There `rep
-/// movsb` moves a byte a cycle on AMD's processors from Zen 3 on, a twentieth of its rate, and glibc uses it
-/// (bug 30994, mended in newer releases).  What malloc gives for 128 KiB or more begins 16 bytes behind a
-/// page, so a get of something aligned into it is such a copy.
+/// As memcpy, and as fast where (to - from) % 4096 is 1 to 31.  There `rep movsb` moves a byte a cycle on
+/// AMD's processors from Zen 3 on, a twentieth of its rate, and glibc uses it (bug 30994, mended in newer
+/// releases).  What malloc gives for 128 KiB or more begins 16 bytes behind a page, so a get of something
+/// aligned into it is such a copy.
 [[gnu::always_inline]] inline void copy_bytes(void* to, const void* from, std::size_t n) {
   if (n >= detail::kLeastByMicrocode) [[unlikely]]
     return detail::copy_long(to, from, n);

@@ -197,8 +197,7 @@ class Cluster {
     }
   }
   ~Cluster() {
-    for (int pe = 0; pe < pes(); ++pe)
-      Asked(pool_of(pe), node_rank(pe), node_rank(pe), PageRequest::Kind::rest, Access::read, 0).wait();
+    rest();
     carrier_.stop();
     for (int pe = 0; pe < pes(); ++pe) members_[static_cast<std::size_t>(pe)]->pager->stop();
   }
@@ -211,6 +210,12 @@ class Cluster {
     return memories_[static_cast<std::size_t>(layouts_[0].node_of(pe))]->pool;
   }
   int node_rank(int pe) const { return layouts_[0].node_rank_of(pe); }
+
+  // Until no pager has anything under way; no page leaves any more.
+  void rest() const {
+    for (int pe = 0; pe < pes(); ++pe)
+      Asked(pool_of(pe), node_rank(pe), node_rank(pe), PageRequest::Kind::rest, Access::read, 0).wait();
+  }
 
   // A latch for a thread of PE `pe`.
   FrameNumber latch(int pe, PageNumber page, Access access) const {
@@ -459,8 +464,7 @@ TEST(PagerMessages, AreAsFewAsTheProtocolNeeds) {
   expect_messages("written to: asked, taken away, gone, granted, done", 2, Access::write, 5);
   expect_messages("read at home: forwarded, sent", 0, Access::read, 2);
   expect_messages("written to at home: taken away, gone", 0, Access::write, 2);
-  for (int pe = 0; pe < cluster.pes(); ++pe)
-    Asked(cluster.pool_of(pe), 0, 0, PageRequest::Kind::rest, Access::read, 0).wait();
+  cluster.rest();
   EXPECT_EQ(cluster.messages(), expected) << "and no more behind these";
 }
 
