@@ -139,7 +139,7 @@ class Heap final : public Region, private Host, private Outlet {
   void bring(PageNumber page, Access access);
   bool send_hint(const RequestQueue::Hint& hint);
   bool is_pinned(std::uintptr_t address, std::size_t n, bool to_write);
-  bool goes_there(PageNumber page, std::size_t n, bool waited);
+  bool goes_there(PageNumber page, Access access, std::size_t n, bool waited);
   struct Pages {
     PageNumber first, last;  // without `last`
   };

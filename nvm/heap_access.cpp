@@ -171,8 +171,11 @@ FrameNumber Heap::answer_to(const Ticket& ticket) {
 
 // Whether an operation on a page that is not here goes to where it is, rather than the page comes here.
 // `waited`: it cannot share a message with others.
-bool Heap::goes_there(PageNumber page, std::size_t n, bool waited) {
+bool Heap::goes_there(PageNumber page, Access access, std::size_t n, bool waited) {
   if (!options_.remote_ops || rt.progress == nullptr || n > kLargestOperation) return false;
+  // The home would load the page into a frame while its owner keeps his: two nodes whose frames all hold
+  // pages of each other could wait for each other.
+  if (access == Access::read && !options_.cooperative) return false;
   const bool shares = !waited && gathering_.is_under_way(pool_.pe_of(page));
   return !migration_.charge_operation(page, n, pool_.shape().page_bytes, this_thread.begins(),
                                       shares ? kRecordCost : kMessageCost);
@@ -269,7 +272,7 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
                if (bounce && writes) copy_bytes(buffer, memory + done, part);
                const bool behind = is_behind(context, page, pe);
                if (!behind && copy_if_here(piece)) {
-               } else if (goes_there(page, part, !unwaited)) {
+               } else if (goes_there(page, access, part, !unwaited)) {
                  Operation operation = operation_for(piece);
                  operation.stays_behind = behind;
                  const std::byte* data = writes ? piece.memory : nullptr;
@@ -466,7 +469,7 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
   std::byte* frame = behind ? nullptr : latch_here(page, access);
   const bool later =
       context != nullptr && pe != rt.me && nbi && (fetch == nullptr || !on_pages(fetch, operation.n));
-  if (frame == nullptr && goes_there(page, operation.n, !later)) {
+  if (frame == nullptr && goes_there(page, access, operation.n, !later)) {
     operation.stays_behind = behind;
     if (later) {
       operation.brings = fetch != nullptr;

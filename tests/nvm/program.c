@@ -236,11 +236,18 @@ static void test_counters(void) {
     CHECK_FOR(i, shmem_long_g(&words[i * kApart], there), i * kApart * 1000L + there);
   shmemx_stats_read(&stats);
   CHECK_EQ(calls(&stats), kCalls);
-  if (shmem_ptr(&words, there) == NULL) {
-    if (is_on("SHMEM_NVM_REMOTE_OPS")) CHECK_CMP(stats.page_sent, >, 0);
-    if (!is_on("SHMEM_NVM_REMOTE_OPS")) CHECK_EQ(stats.page_sent, 0);
-  }
-  if (!is_on("SHMEM_NVM_COOPERATIVE")) CHECK_EQ(stats.page_fetches, 0);
+  const int goes = shmem_ptr(&words, there) == NULL && is_on("SHMEM_NVM_REMOTE_OPS");
+  const int cooperative = is_on("SHMEM_NVM_COOPERATIVE"); /* else what is read comes */
+  CHECK_EQ(stats.page_sent > 0, goes && cooperative);
+  if (!cooperative) CHECK_EQ(stats.page_fetches, 0);
+  shmem_barrier_all();
+  shmemx_stats_reset();
+  for (int i = 0; i < kCalls; ++i) shmem_long_p(&words[i * kApart], i * kApart * 1000L + there, there);
+  shmem_quiet();
+  shmemx_stats_read(&stats);
+  CHECK_EQ(calls(&stats), kCalls);
+  CHECK_EQ(stats.page_sent > 0, goes);
+  shmem_barrier_all();
   shmemx_stats_reset();
   for (int i = 0; i < kCalls; ++i) shmem_long_p(&words[i * kApart], value_of((size_t)i * kApart), me);
   shmemx_stats_read(&stats);

@@ -165,13 +165,13 @@ def gets(options, verdicts):
                   for what in ("sequential", "random") for mode in MODES[:2]}
         panels.append(plots.Panel(f"{size} the pool", "readers", "MB/s of all", curves))
     for what, paper in (("sequential", PAPER_GETS), ("random", "")):
-        several = [n for n in options.readers if n > 1] or options.readers
+        several = [n for n in options.readers if n > 2] or options.readers
         verdicts.at_least(f"{what} gets above the pool, cooperation / without",
                           [figures["above", what, "cooperation", n] / figures["above", what, "without", n] for n in several],
                           2.5 if what == "sequential" else 1.9, paper)
     if 4 in options.readers:
         verdicts.at_most("NVM reads a get, random, 4 readers, above the pool",
-                         [figures["above", what, "cooperation", 4, "read"] for what in orders[2:]], 0.35)
+                         [figures["above", what, "cooperation", 4, "read"] for what in orders[2:]], 0.35, each=True)
     return panels, False
 
 
