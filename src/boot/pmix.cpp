@@ -287,6 +287,8 @@ class PmixBoot final : public Boot {
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
     const pmix_status_t status = PMIx_Fence(nullptr, 0, info, 2);
     if (status == PMIX_SUCCESS) return {};
+    // A PE has ended.  The launcher ends this one as soon as it knows that, and says who has.
+    if (status == PMIX_ERR_PARTIAL_SUCCESS) std::this_thread::sleep_for(kLauncherTakes);
     return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) + patience());
   }
 

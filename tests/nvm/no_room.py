@@ -26,5 +26,6 @@ done = subprocess.run([*namespace, "sh", "-c", script, "sh", oshrun, "-n", "2", 
 print(done.stdout, done.stderr, sep="")
 if done.returncode != 0:
     sys.exit(done.returncode)
-if not re.search(r"atoll: PE \d of 2 on .*: .*536870912|No space left", done.stderr):
+if not re.search(r"^atoll: PE \d of 2 on \S+: .*cannot make room for \d+ bytes .*: No space left on device, \d+ bytes are free; ",
+                 done.stderr, re.MULTILINE):
     sys.exit("no line says that there is no room")

@@ -63,13 +63,16 @@ TEST(PagerDeathTest, NoMappingsAtAllEndTheJob) {
 }
 
 TEST(PagerDeathTest, AFullDeviceEndsTheJob) {
-  EXPECT_EXIT(run_until_death([](const Pool& pool, const Pe& pe) {
-                Asked(pool, 0, 0, RangeCommand::drop, 0, kSegmentPages).wait();
-                pe.device->limit_room(0);
-                Latch(pool, 0, 3, Access::write)[1] = 1;
-                pe.tell_to_evict(3);
-              }),
-              ExitedWithCode(1), "^atoll: the NVM heap cannot write .*: No space left on device\n$");
+  EXPECT_EXIT(
+      run_until_death([](const Pool& pool, const Pe& pe) {
+        Asked(pool, 0, 0, RangeCommand::drop, 0, kSegmentPages).wait();
+        pe.device->limit_room(0);
+        Latch(pool, 0, 3, Access::write)[1] = 1;
+        pe.tell_to_evict(3);
+      }),
+      ExitedWithCode(1),
+      "^atoll: the NVM heap cannot write .*: No space left on device; free some space in its folder, or "
+      "choose another one\n$");
 }
 
 }  // namespace
