@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: OSHRUN=<oshrun> ends_test.py <phases> <phase> [memory]
+"""usage: OSHRUN=<oshrun> ends_test.py <phases> <phase> [memory | fault]
 
 The kill matrix of docs/reliability.md: a PE of 4 comes to an end in the middle of a phase (phases.c), in each way, on
 one node and on two.  Each of the four is the victim of one of the ways: PE 0, the root of the job and leader of its
@@ -9,13 +9,15 @@ seconds, all with the right code and one line that names the PE, and leave nothi
 docs/reliability.md.
 
 With `memory` the ends are those that the kernel's OOM killer makes: the job is in a cgroup with little memory, and the
-victim takes it all.  77 (skipped) where such a cgroup cannot be made.  ATOLL_TEST_SEED repeats the instants."""
+victim takes it all.  77 (skipped) where such a cgroup cannot be made.  With `fault` the victim stores to nowhere, and says so
+before the line, with its calls, as users see it.  ATOLL_TEST_SEED repeats the instants."""
 import contextlib
 import functools
 import os
 import pathlib
 import random
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -37,12 +39,18 @@ NEVER_KILL = ["--kill-after", "1000"]  # the PEs must end of themselves when the
 KILLED = r"was killed by signal {} \({}\)(, core dumped)?; the job ends"
 ENDS = {
     "memory": (137, r"was killed by signal 9 \(SIGKILL, Killed\), and since the job began the kernel's OOM killer has killed "
-               r"1 process of oshrun's cgroup: memory ran out \(/\S+ allows 512 MiB\); the job ends"),
+               r"(?:1 process|[2-4] processes) of oshrun's cgroup: memory ran out \(/\S+ allows 512 MiB\); the job ends"),
+    "fault": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
     "9": (137, KILLED.format(9, "SIGKILL, Killed")),
     "11": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
     "exit3": (3, r"exited with code 3; the job ends"),
     "exit0": (1, r"exited with code 0 without having called shmem_(finalize|init, which other PEs did); the job ends"),
 }
+
+# Of all processes of the job the OOM killer may choose the victim alone (phases.c): else it takes another one as well, when
+# the first one's memory is not free yet.  Who may not forbid that expects it.
+SPARE = "echo -1000 >/proc/$$/oom_score_adj"
+spares = not kind or subprocess.run(["sh", "-c", SPARE], stderr=subprocess.DEVNULL).returncode == 0
 
 
 def check(end, nodes, victim):
@@ -56,13 +64,20 @@ def check(end, nodes, victim):
         command = [OSHRUN, "-n", str(PES), *layout, *NEVER_KILL, *options(phase, f"{folder}/heap"), program, phase, end, str(after),
                    str(victim)]
         if group:
-            # Of all these the killer may choose the victim alone, which says so (phases.c).
-            spared = "{ echo -1000 >/proc/$$/oom_score_adj; } 2>/dev/null || :"
-            command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs || exit 1; {spared}; exec "$@"', "sh", *command]
-        job = EndedJob(command, environment(f"{folder}/tmp"))
+            spare = f"{SPARE} || exit 1;" if spares else ""
+            command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs || exit 1; {spare} exec "$@"', "sh", *command]
+        settings = environment(f"{folder}/tmp")
+        if end == "fault":
+            settings["SHMEM_BACKTRACE"] = "auto"
+        job = EndedJob(command, settings)
         said = job.said().splitlines()
         problems = job.problems(code, AT_LATEST + (TAKES_MEMORY if end == "memory" else 0))
-        if len(said) != 1 or not re.search(rf"^oshrun: PE {victim} \(pid \d+, host \S+\) (" + pattern + ")$", said[0]):
+        if end == "fault":
+            report, said = said[:-1], said[-1:]
+            if not report or not all(re.match(rf"atoll: PE {victim} of {PES} on \S+: ", line) for line in report) or \
+                    "SIGSEGV: nothing can be written at" not in report[0]:
+                problems.append(f"PE {victim} should have said first what has happened, and nobody else anything")
+        if len(said) != 1 or not re.search(rf"^oshrun: PE {victim if spares else '[0-3]'} \(pid \d+, host \S+\) (" + pattern + ")$", said[0]):
             problems.append(f"one line should have been said, that PE {victim} {pattern}")
         if left := processes_of(job.name) + objects_of(job.name, f"{folder}/tmp"):
             problems.append("left behind: " + ", ".join(left))
@@ -76,7 +91,7 @@ ways = kind or [end for end in WAYS if (phase, end) != ("finalize", "exit0")]
 first = PHASES.index(phase)
 jobs = {end: [functools.partial(check, end, nodes, (first + turn + 2 * (nodes - 1)) % PES) for nodes in (1, 2)]
         for turn, end in enumerate(ways)}
-lasted = {end: [job() if kind else in_time(job) for job in of] for end, of in jobs.items()}
+lasted = {end: [job() if end == "memory" else in_time(job) for job in of] for end, of in jobs.items()}
 if None in sum(lasted.values(), []):
     sys.exit(1)
 print(row(phase, lasted, kind or WAYS))

@@ -20,7 +20,7 @@ from phase_options import PES, options  # noqa: E402
 program, engine = sys.argv[1:]
 AT_A_TIME = 2
 # PEs 0 and 1 are on the first host, 2 and 3 on the second.
-CASES = (("put", 9, 3), ("collective", 11, 0), ("lock", 9, 1), ("kv", 9, 2), ("kv", 11, 0), ("persist", 9, 3))
+CASES = (("put", 9, 3), ("collective", 11, 0), ("lock", 9, 1), ("kv", 9, 2), ("kv", 11, 0), ("persist", 9, 3), ("fault", 11, 1))
 SAYS = {"mpirun": {9: r"process rank {pe} with PID \d+ on node {host} exited on signal 9 ",
                    11: r"process rank {pe} with PID \d+ on node {host} exited on signal 11 "},
         "slurm": {9: r"srun: error: {host}: task {pe}: Killed", 11: r"srun: error: {host}: task {pe}: Segmentation fault"}}

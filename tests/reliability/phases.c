@@ -2,7 +2,7 @@
 /* PEs that work without end in one phase of a program's life, of which one, the victim, comes to an end of its own:
  *     phases PHASE END [MICROSECONDS [VICTIM]]
  * PHASE: one of those below.  END: signal numbers (9), exit3 and exit0 (without shmem_finalize), memory (it takes what there
- * is), none.  It comes from another thread, so that the victim (PE 1, if not given) is in the middle of something, so many
+ * is), fault (it stores to nowhere), none.  It comes from another thread, so that the victim (PE 1, if not given) is in the middle of something, so many
  * microseconds after it has begun.
  * In `start` and `connect` that is in shmem_init, before or after the process has connected to its launcher.
  * Each PE prints "job <id>" and "process <pid>", the victim "dies <seconds since 1970>"; without an end each PE "under way"
@@ -27,13 +27,14 @@ static long after; /* microseconds */
 static int me, pes, victim = 1;
 static long *block, source[kWords], word, lock, sums[2];
 static volatile long sink;
+static volatile long* nowhere;
 
 /* More than the test gives the job, whose other processes the kernel's OOM killer spares. */
 static void use_memory(void) {
   enum { kBlock = 1 << 20 };
   FILE* score = fopen("/proc/self/oom_score_adj", "w");
   if (score != NULL) {
-    fputs("0", score);
+    fputs("1000", score);
     fclose(score);
   }
   for (int i = 0; i < 2048; ++i) {
@@ -59,6 +60,7 @@ static void* end_this_pe(void* in_connect) {
   if (strcmp(how, "memory") == 0) use_memory();
   if (strncmp(how, "exit", 4) == 0) _exit(atoi(how + 4));
   prctl(PR_SET_DUMPABLE, 0); /* to write down its memory would take longer than the job may */
+  if (strcmp(how, "fault") == 0) *nowhere = 0;
   kill(getpid(), atoi(how));
   return NULL;
 }

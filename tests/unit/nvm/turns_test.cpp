@@ -323,6 +323,21 @@ class Exploration {
     }
   }
 
+  static bool end_round(State& state, std::size_t who) {
+    ++state.rounds[who];
+    const bool called = try_end(state);
+    if (who == waiter && state.transfer == taken) {
+      if (called || state.naps[who]) ring_pager(state);
+      state.naps[who] = false;
+      state.at[who] = carry_out;
+    } else if (!state.submits[who] && called) {
+      state.at[who] = begin;
+    } else {
+      state.at[who] = state.submits[who] || state.naps[who] || who == waiter ? ring : over;
+    }
+    return true;
+  }
+
   static bool step_other(State& state, std::size_t who) {
     Step& at = state.at[who];
     switch (at) {
@@ -362,18 +377,7 @@ class Exploration {
         state.naps[who] = state.longest_sleep() < state.sleeps;
         at = end;
         return true;
-      case end: {
-        ++state.rounds[who];
-        const bool called = try_end(state);
-        if (who == waiter && state.transfer == taken) {
-          if (called || state.naps[who]) ring_pager(state);
-          state.naps[who] = false;
-          at = carry_out;
-          return true;
-        }
-        at = state.submits[who] ? ring : called ? begin : state.naps[who] || who == waiter ? ring : over;
-        return true;
-      }
+      case end: return end_round(state, who);
       case ring:  // who waits may have got its page, and hands nothing back
         if (who == faulted && state.at[ear] != over) {
           state.bell = true;
