@@ -56,8 +56,8 @@
 // and must not wait for a frame. One that is needed for a get or put with data (these come to the home's node
 // only, and only if nobody has the page) may be waited for: no frame of a page that somebody has waits for
 // that.  So the driver frees the frame of a page that was asked to leave as soon as it loses its copy:
-// `leave` may come behind such a load.  One case is left: without cooperation a get of a page that somebody
-// has is a load, too, which that one's `leave` may be behind (docs/nvm.md: known limitations).
+// `leave` may come behind such a load.  Without cooperation a get of a page that somebody has would be a load,
+// too, which that one's `leave` may be behind: no such get is sent (Heap::goes_there).
 #pragma once
 
 #include <array>

@@ -152,7 +152,7 @@ class PmixBoot final : public Boot {
     }
     if (status.ok()) status = commit();
     if (!status.ok()) return status;
-    status = fence("the exchange of addresses");
+    status = fence("the exchange of addresses", true);
     if (status.ok() || mine.empty()) return status;
     const std::string absent = who_has_not_given();
     if (!absent.empty()) status = Status::error(status.text() + "; " + absent + " not come to it");
@@ -279,7 +279,9 @@ class PmixBoot final : public Boot {
   std::string patience() const { return " (SHMEM_INIT_TIMEOUT is " + plain_number(timeout_) + " seconds)"; }
 
   // COLLECT_DATA is what makes this a barrier under every server.
-  Status fence(const char* purpose) {
+  // `leaves_word`: where a PE has ended, to the launcher, which ends this one as soon as it knows, and says
+  // who has.
+  Status fence(const char* purpose, bool leaves_word = false) {
     pmix_info_t info[2];
     bool collect = true;
     int seconds = static_cast<int>(timeout_) + 1;
@@ -287,8 +289,7 @@ class PmixBoot final : public Boot {
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
     const pmix_status_t status = PMIx_Fence(nullptr, 0, info, 2);
     if (status == PMIX_SUCCESS) return {};
-    // A PE has ended.  The launcher ends this one as soon as it knows that, and says who has.
-    if (status == PMIX_ERR_PARTIAL_SUCCESS) std::this_thread::sleep_for(kLauncherTakes);
+    if (leaves_word && status == PMIX_ERR_PARTIAL_SUCCESS) std::this_thread::sleep_for(kLauncherTakes);
     return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) + patience());
   }
 

@@ -39,7 +39,7 @@ NEVER_KILL = ["--kill-after", "1000"]  # the PEs must end of themselves when the
 KILLED = r"was killed by signal {} \({}\)(, core dumped)?; the job ends"
 ENDS = {
     "memory": (137, r"was killed by signal 9 \(SIGKILL, Killed\), and since the job began the kernel's OOM killer has killed "
-               r"(?:1 process|[2-4] processes) of oshrun's cgroup: memory ran out \(/\S+ allows 512 MiB\); the job ends"),
+               r"{} of oshrun's cgroup: memory ran out \(/\S+ allows 512 MiB\); the job ends"),
     "fault": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
     "9": (137, KILLED.format(9, "SIGKILL, Killed")),
     "11": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
@@ -50,11 +50,13 @@ ENDS = {
 # Of all processes of the job the OOM killer may choose the victim alone (phases.c): else it takes another one as well, when
 # the first one's memory is not free yet.  Who may not forbid that expects it.
 SPARE = "echo -1000 >/proc/$$/oom_score_adj"
-spares = not kind or subprocess.run(["sh", "-c", SPARE], stderr=subprocess.DEVNULL).returncode == 0
+spares = kind != ["memory"] or subprocess.run(["sh", "-c", SPARE], stderr=subprocess.DEVNULL).returncode == 0
 
 
 def check(end, nodes, victim):
     code, pattern = ENDS[end]
+    if end == "memory":
+        pattern = pattern.format("1 process" if spares else r"(?:1 process|\d processes)")
     after = dice.randrange(30_000 if phase in ("start", "connect") else 5_000)
     layout = ["--virtual-nodes", str(nodes)] if nodes > 1 else []
     group = small_cgroup(MEMORY) if end == "memory" else contextlib.nullcontext()
@@ -77,7 +79,8 @@ def check(end, nodes, victim):
             if not report or not all(re.match(rf"atoll: PE {victim} of {PES} on \S+: ", line) for line in report) or \
                     "SIGSEGV: nothing can be written at" not in report[0]:
                 problems.append(f"PE {victim} should have said first what has happened, and nobody else anything")
-        if len(said) != 1 or not re.search(rf"^oshrun: PE {victim if spares else '[0-3]'} \(pid \d+, host \S+\) (" + pattern + ")$", said[0]):
+        killed = victim if spares else "[0-3]"
+        if len(said) != 1 or not re.search(rf"^oshrun: PE {killed} \(pid \d+, host \S+\) (" + pattern + ")$", said[0]):
             problems.append(f"one line should have been said, that PE {victim} {pattern}")
         if left := processes_of(job.name) + objects_of(job.name, f"{folder}/tmp"):
             problems.append("left behind: " + ", ".join(left))

@@ -9,7 +9,7 @@ of collective operations, or, under Slurm, of calls of the kv store:
     late       the same, but it is told to look for so long that the PEs end before; whether it ends is said, and no more
     killed     all PEs of one of them
     partition  of three, two no longer reach each other, and the third reaches both
-With tcp or sockets PEs speak libfabric's provider of that name, without rxm.  With alone each host has one PE, else two, and
+With tcp or sockets PEs speak libfabric's provider of that name (tcp has rxm in libfabric 1.17).  With alone each host has one PE, else two, and
 the second one begins to count when the first one has gone, for ten seconds.  OSHRUN names the launcher.  77 (skipped) where
 hosts cannot be made."""
 import contextlib
@@ -54,7 +54,7 @@ def lose_a_host(network):
 
 
 SILENT = (r"has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and "
-          r"(?:shmemx?_\w+|an operation on the NVM heap|a load or store) waits ")
+          r"(?:shmemx?_\w+|an operation on the NVM heap|a (?:load|store)) waits ")
 
 
 def reach_each_other(host, other):
@@ -64,17 +64,18 @@ def reach_each_other(host, other):
 
 
 def accusations(said):
-    """Of these lines, those that name a PE that cannot be reached, as pairs of PEs; and ends if one names another PE, but one that has
-    itself said such a line before, and so has ended."""
+    """Of these lines, those that name a PE that cannot be reached, as pairs of PEs; and ends if one says of another PE that it does
+    not answer, but of one that has itself said a line before, and so has ended."""
     pairs, ended = [], set()
-    for pe, host, other, its_host in re.findall(rf"^atoll: PE (\d+) of {PES} on atoll-h(\d): PE (\d+) on host atoll-h(\d) " + SILENT,
-                                                said, re.MULTILINE):
-        if int(its_host) != int(other) // EACH:
-            sys.exit(f"PE {other} is not on host atoll-h{its_host}")
-        if not reach_each_other(int(host), int(its_host)):
-            pairs.append((int(pe), int(other)))
-        elif other not in ended:
-            sys.exit(f"PE {pe} names PE {other}, which it can reach")
+    for pe, host, line in re.findall(rf"^atoll: PE (\d+) of {PES} on atoll-h(\d): (.*)$", said, re.MULTILINE):
+        if named := re.match(r"PE (\d+) on host atoll-h(\d) " + SILENT, line):
+            other, its_host = named.groups()
+            if int(its_host) != int(other) // EACH:
+                sys.exit(f"PE {other} is not on host atoll-h{its_host}")
+            if not reach_each_other(int(host), int(its_host)):
+                pairs.append((int(pe), int(other)))
+            elif other not in ended:
+                sys.exit(f"PE {pe} names PE {other}, which it can reach")
         ended.add(pe)
     return pairs
 

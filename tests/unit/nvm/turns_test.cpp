@@ -46,6 +46,7 @@ namespace rounds {  // the names are common
 // faulted, and rings the pager, which its ear hears.  In the end somebody may stop the pager. Each step is
 // one of the atomic operations of pager.cpp and requests.cpp. The device tells of the end of a transfer only
 // if it has been asked to (Device::listen()).
+// Left out: rounds that begin or cease to be shared, a pager without a descriptor, two of a kind.
 enum Who : std::size_t { pager, driver, waiter, faulted, device, sender, copier, ear, stopper, kActors };
 enum Step : std::uint8_t {
   begin,      // a round, or
@@ -363,7 +364,8 @@ class Exploration {
         return true;
       case begin:
         if (state.rounds[who] == kRounds) {
-          at = ring;
+          ring_pager(state);
+          at = over;
         } else if (try_begin(state)) {
           at = work;
         } else {
@@ -384,9 +386,7 @@ class Exploration {
           at = wake;
           return true;
         }
-        if (who != waiter || !state.got || state.submits[who] || state.naps[who] ||
-            state.rounds[who] == kRounds)
-          ring_pager(state);
+        if (who != waiter || !state.got || state.submits[who] || state.naps[who]) ring_pager(state);
         at = over;
         return true;
       case wake:
@@ -412,7 +412,9 @@ TEST(Turns, NothingIsForgottenInAnyInterleaving) {
   EXPECT_GT(Exploration().run({pager, driver, faulted, sender, copier, ear}), 0);
 }
 
-TEST(Turns, AllEndWheneverThePagerIsStopped) {
+// Nobody that the end waits for waits for ever.  What becomes of requests is not looked at: Pager::stop()
+// completes them.
+TEST(Turns, ThePagerStopsInAnyInterleaving) {
   using namespace rounds;
   EXPECT_GT(Exploration().run({pager, waiter, device, sender, stopper}), 0);
   EXPECT_GT(Exploration().run({pager, driver, faulted, copier, ear, stopper}), 0);
