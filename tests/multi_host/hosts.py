@@ -201,14 +201,14 @@ class Network:
         return [*self.head.enter(), "env", "-C", os.getcwd(), "mpirun", "--allow-run-as-root", "--bind-to", "none", "--host",
                 self.names(f":{places}"), "-n", str(pes), *map(str, words)]
 
-    def processes(self, program, hosts=None):
-        """Those on these hosts that run the program.  They are processes of this machine, too."""
+    def processes(self, program=None, hosts=None):
+        """Those on these hosts, or that run the program there.  They are processes of this machine, too."""
         networks = {os.readlink(f"/proc/{host.pid}/ns/net") for host in (self.hosts if hosts is None else hosts)}
         found = []
         for entry in os.listdir("/proc"):
             with contextlib.suppress(OSError):
-                if entry.isdigit() and os.readlink(f"/proc/{entry}/exe") == str(program) and \
-                        os.readlink(f"/proc/{entry}/ns/net") in networks:
+                if entry.isdigit() and os.readlink(f"/proc/{entry}/ns/net") in networks and \
+                        (program is None or os.readlink(f"/proc/{entry}/exe") == str(program)):
                     found.append(int(entry))
         return found
 

@@ -7,6 +7,7 @@ of collective operations, or, under Slurm, of calls of the kv store:
     cut        the cable of one of two, or four, without a word on either side
     noticed    the same, and mpirun is told to look for it as docs/reliability.md says
     late       the same, but it is told to look for so long that the PEs end before; whether it ends is said, and no more
+    frozen     one of two, and all that runs on it, until no PE is left on the other
     killed     all PEs of one of them
     partition  of three, two no longer reach each other, and the third reaches both
 With tcp or sockets PEs speak libfabric's provider of that name (tcp has rxm in libfabric 1.17).  With alone each host has one PE, else two, and
@@ -47,10 +48,16 @@ def lose_a_host(network):
         network.hosts[1].cut()
     elif test == "partition":
         network.part(*network.hosts[1:])
+    elif test == "frozen":
+        send(signal.SIGSTOP, network.processes(hosts=network.hosts[1:]))
     else:
-        for pid in network.processes(program, network.hosts[1:]):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        send(signal.SIGKILL, network.processes(program, network.hosts[1:]))
+
+
+def send(number, pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 SILENT = (r"has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and "
@@ -83,7 +90,7 @@ def accusations(said):
 def check(said):
     """Who has noticed says whom it waits for, and where that one is, and nobody else."""
     pairs = accusations(said)
-    if test == "cut" and not any(pe // EACH != 1 for pe, _ in pairs):
+    if test in ("cut", "frozen") and not any(pe // EACH != 1 for pe, _ in pairs):
         sys.exit("no line names a PE of the host that was lost")
     if test == "noticed" and not re.search(r"lost communication with a remote daemon\.\s+HNP.*\s+Remote daemon: .* atoll-h1$", said,
                                            re.MULTILINE):
@@ -126,11 +133,17 @@ def run(network, command, environment):
             sys.exit("the job ended by itself")
         lose_a_host(network)
         before = time.monotonic()
-        made.wait_for(lambda: "has not answered" in err.read_text() or not network.processes(program), "somebody notices", AT_MOST)
+        others = network.hosts[:1] if test == "frozen" else network.hosts
+        made.wait_for(lambda: "has not answered" in err.read_text() or not network.processes(program, others), "somebody notices",
+                      AT_MOST)
         if "has not answered" in err.read_text():
             print(f"the first line came {time.monotonic() - before:.1f} s after the host was lost")
-        made.wait_for(lambda: not network.processes(program), "no PE is left", AT_MOST)
+        made.wait_for(lambda: not network.processes(program, others), "no PE is left", AT_MOST)
         print(f"no PE was left {time.monotonic() - before:.1f} s after the host was lost")
+        if test == "frozen":
+            send(signal.SIGCONT, network.processes(hosts=network.hosts[1:]))
+            made.wait_for(lambda: not network.processes(program), "no PE is left on the host that was frozen", AT_MOST)
+            print(f"nor on it {time.monotonic() - before:.1f} s after the host was lost")
         if test == "late":
             with contextlib.suppress(subprocess.TimeoutExpired):
                 job.wait(timeout=60)
@@ -138,14 +151,13 @@ def run(network, command, environment):
                   f"{time.monotonic() - before:.0f} s after the host was lost")
         elif test != "cut" or engine:  # mpirun waits for the daemon of the host that was lost
             job.wait(timeout=30)
-            print(f"the job had ended {time.monotonic() - before:.1f} s after that")
+            print(f"the job had ended {time.monotonic() - before:.1f} s after the host was lost")
             if job.returncode == 0:
                 sys.exit("the job ended with code 0")
     finally:
         print(out.read_text() + err.read_text())
-        for pid in network.processes(program):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        send(signal.SIGCONT, network.processes())
+        send(signal.SIGKILL, network.processes(program))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(job.pid, signal.SIGKILL)
         job.wait()
