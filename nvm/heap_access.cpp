@@ -173,12 +173,12 @@ FrameNumber Heap::answer_to(const Ticket& ticket) {
 // `waited`: it cannot share a message with others.
 bool Heap::goes_there(PageNumber page, Access access, std::size_t n, bool waited) {
   if (!options_.remote_ops || rt.progress == nullptr || n > kLargestOperation) return false;
-  const bool begins = this_thread.begins();
+  const bool rested = this_thread.begins();
   // The home would load the page into a frame while its owner keeps his: two nodes whose frames all hold
   // pages of each other could wait for each other.
   if (access == Access::read && !options_.cooperative) return false;
   const bool shares = !waited && gathering_.is_under_way(pool_.pe_of(page));
-  return !migration_.charge_operation(page, n, pool_.shape().page_bytes, begins,
+  return !migration_.charge_operation(page, n, pool_.shape().page_bytes, rested,
                                       shares ? kRecordCost : kMessageCost);
 }
 

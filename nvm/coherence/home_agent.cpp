@@ -284,12 +284,11 @@ void HomeAgent::finish(const Transfer& done, const StoredObject* object) {
 void HomeAgent::end_job(const Transfer& failed, const StoredObject* object) const {
   const std::string damage = object != nullptr ? object->store->damage(failed.offset, failed.n) : "";
   if (failed.error == EBADMSG && !damage.empty()) fatal("%s", damage.c_str());
-  const bool full = failed.error == ENOSPC || failed.error == EDQUOT;
   fatal("the NVM heap cannot %s %zu bytes at offset %llu of PE %d's %s: %s%s",
         failed.kind == Transfer::Kind::read ? "read" : "write", failed.n,
         static_cast<unsigned long long>(failed.offset), me_,
         object != nullptr ? object->store->identity().name.c_str() : "file", std::strerror(failed.error),
-        full ? "; free some space in its folder, or choose another one" : "");
+        says_full(failed.error) ? "; free some space in its folder, or choose another one" : "");
 }
 
 void HomeAgent::lay_out(std::uint32_t group) {

@@ -123,7 +123,7 @@ Status persist_name(const std::string& path) {
     } while (why == EINTR);
     close(fd);
     // File systems that cannot (EINVAL and the like) need not.
-    if (why != EIO && why != ENOSPC && why != EDQUOT) return {};
+    if (why != EIO && !says_full(why)) return {};
   }
   return Status::error("cannot make the name " + path + " (NVM heap) durable: " + std::strerror(why) +
                        "; choose another folder, look at the system's log");
@@ -160,11 +160,10 @@ Status FileDevice::failed(const char* what, std::uint64_t offset, std::uint64_t 
   std::string text = "cannot " + std::string(what) + " " + std::to_string(n) + " bytes at offset " +
                      std::to_string(offset) + " of " + file_.path() + " (NVM heap): " + std::strerror(why);
   struct statvfs space {};
-  const bool full = why == ENOSPC || why == EDQUOT;
   if (why == ENOSPC && fstatvfs(file_.fd(), &space) == 0)
     text += ", " + std::to_string(space.f_bavail * space.f_frsize) + " bytes are free";
-  return Status::error(text + (full ? "; ask for less, free some space or choose another folder"
-                                    : "; choose a folder on another file system"));
+  return Status::error(text + (says_full(why) ? "; ask for less, free some space or choose another folder"
+                                              : "; choose a folder on another file system"));
 }
 
 Status FileDevice::reserve(std::uint64_t offset, std::uint64_t n) {

@@ -11,6 +11,7 @@
 
 #include <sched.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -38,6 +39,9 @@ struct Transfer {
   int stalls = 0;            // attempts in a row that moved nothing
   bool carried_out = false;  // one that was taken: its memory is left alone from now on.  Atomic
 };
+
+/// Whether this errno says that no room is left: on the file system, or in what the user may have there.
+constexpr bool says_full(int error) { return error == ENOSPC || error == EDQUOT; }
 
 class Device {
  public:

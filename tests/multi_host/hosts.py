@@ -59,6 +59,13 @@ def wait_for(condition, what, seconds=10):
         time.sleep(0.02)
 
 
+def send(number, pids):
+    """The signal of this number, to those that are still there."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 def end_with_the_test():
     """In a child."""
     import ctypes
@@ -202,7 +209,7 @@ class Network:
                 self.names(f":{places}"), "-n", str(pes), *map(str, words)]
 
     def processes(self, program=None, hosts=None):
-        """Those on these hosts, or that run the program there.  They are processes of this machine, too."""
+        """Those on these hosts, all or those that run the program.  They are processes of this machine, too."""
         networks = {os.readlink(f"/proc/{host.pid}/ns/net") for host in (self.hosts if hosts is None else hosts)}
         found = []
         for entry in os.listdir("/proc"):

@@ -4,7 +4,6 @@
 
 A named object on NVM whose PEs are on two hosts.  All PEs of one host are killed while the job persists it again and
 again; the next job finds an epoch that is whole (nvm_named checks each word), and none before the last that was reported."""
-import os
 import pathlib
 import re
 import signal
@@ -28,8 +27,7 @@ def run(network):
     try:
         hosts.wait_for(lambda: "epoch 5\n" in output.read_text() or job.poll() is not None, "five epochs", LIMIT)
         victims = network.processes(program, network.hosts[1:])
-        for pid in victims:
-            os.kill(pid, signal.SIGKILL)
+        hosts.send(signal.SIGKILL, victims)
         job.wait(LIMIT)
     finally:
         print(output.read_text())

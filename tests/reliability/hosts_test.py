@@ -10,9 +10,9 @@ of collective operations, or, under Slurm, of calls of the kv store:
     frozen     one of two, and all that runs on it, until no PE is left on the other
     killed     all PEs of one of them
     partition  of three, two no longer reach each other, and the third reaches both
-With tcp or sockets PEs speak libfabric's provider of that name (tcp has rxm in libfabric 1.17).  With alone each host has one PE, else two, and
-the second one begins to count when the first one has gone, for ten seconds.  OSHRUN names the launcher.  77 (skipped) where
-hosts cannot be made."""
+With tcp or sockets PEs speak libfabric's provider of that name (tcp has rxm in libfabric 1.17).  With alone each host has one
+PE, else two, and the second one begins to count when the first one has gone, for ten seconds.  OSHRUN names the launcher.
+77 (skipped) where hosts cannot be made."""
 import contextlib
 import os
 import pathlib
@@ -49,15 +49,9 @@ def lose_a_host(network):
     elif test == "partition":
         network.part(*network.hosts[1:])
     elif test == "frozen":
-        send(signal.SIGSTOP, network.processes(hosts=network.hosts[1:]))
+        made.send(signal.SIGSTOP, network.processes(hosts=network.hosts[1:]))
     else:
-        send(signal.SIGKILL, network.processes(program, network.hosts[1:]))
-
-
-def send(number, pids):
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+        made.send(signal.SIGKILL, network.processes(program, network.hosts[1:]))
 
 
 SILENT = (r"has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and "
@@ -141,7 +135,7 @@ def run(network, command, environment):
         made.wait_for(lambda: not network.processes(program, others), "no PE is left", AT_MOST)
         print(f"no PE was left {time.monotonic() - before:.1f} s after the host was lost")
         if test == "frozen":
-            send(signal.SIGCONT, network.processes(hosts=network.hosts[1:]))
+            made.send(signal.SIGCONT, network.processes(hosts=network.hosts[1:]))
             made.wait_for(lambda: not network.processes(program), "no PE is left on the host that was frozen", AT_MOST)
             print(f"nor on it {time.monotonic() - before:.1f} s after the host was lost")
         if test == "late":
@@ -156,8 +150,8 @@ def run(network, command, environment):
                 sys.exit("the job ended with code 0")
     finally:
         print(out.read_text() + err.read_text())
-        send(signal.SIGCONT, network.processes())
-        send(signal.SIGKILL, network.processes(program))
+        made.send(signal.SIGCONT, network.processes())
+        made.send(signal.SIGKILL, network.processes(program))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(job.pid, signal.SIGKILL)
         job.wait()

@@ -115,9 +115,8 @@ class Exploration {
   int run(std::initializer_list<Who> who_there_is) {
     State first;
     std::ranges::fill(first.at, over);
-    first.latched = false;
     for (const Who who : who_there_is) first.at[who] = kFirst[who];
-    for (const Who who : who_there_is) first.latched |= who == copier;
+    first.latched = first.at[copier] != over;
     const bool is_stopped = first.at[stopper] != over;
     const bool has_waiter = first.at[waiter] != over;
     visit(first);
