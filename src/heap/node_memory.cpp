@@ -24,6 +24,9 @@ namespace shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+// A PE that cannot set up its memory says why and ends the job.  One that fails because of it gives it time
+// to do so: the job would end before, without that line.
+constexpr std::chrono::seconds kFirstOneSpeaks{1};
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kSmallStatics = std::size_t{16}
                                       << 20;  // always in a core file, also of who writes one unasked
@@ -223,7 +226,10 @@ Status NodeMemory::wait_for_all() {
     return missing < 0 || block().failed.load(std::memory_order_acquire) != 0;
   });
   if (missing < 0) return {};
-  if (all) return Status::error("another PE of this node could not set up its memory");
+  if (all) {
+    std::this_thread::sleep_for(kFirstOneSpeaks);
+    return Status::error("another PE of this node could not set up its memory");
+  }
   return Status::error("PE " + std::to_string(missing) + " of this node did not come to set-up step " +
                        std::to_string(steps_) + " within SHMEM_INIT_TIMEOUT");
 }
