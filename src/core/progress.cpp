@@ -49,8 +49,6 @@ constexpr std::int64_t kPostPeriod = 100'000;
 constexpr long kShortestNap = 50;
 constexpr long kLongestNap = 1000;
 
-constexpr int kExitLimitMs = 1000;
-
 thread_local bool in_poll = false;
 
 }  // namespace
@@ -68,7 +66,6 @@ Progress::~Progress() {
 
 void Progress::start() {
   stop_.store(false);
-  ended_.store(false);
   agent_ = start_needed_thread("atoll-agent", [this] { run(); });
 }
 
@@ -77,15 +74,6 @@ void Progress::stop() {
   stop_.store(true);
   wake();
   agent_.join();
-}
-
-void Progress::stop_for_exit() {
-  if (!agent_.joinable()) return;
-  stop_.store(true);
-  wake();
-  for (int ms = 0; ms < kExitLimitMs && !ended_.load(); ++ms)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ended_.load() ? agent_.join() : agent_.detach();
 }
 
 void Progress::set_handler(std::uint16_t id, MessageHandler handler, void* argument) {
@@ -279,7 +267,6 @@ void Progress::run() {
       if (network_.wait_fd() >= 0) last_work = Clock::now();
     }
   }
-  ended_.store(true);
 }
 
 Progress::Gate::Gate(Progress& progress, HeldBack held) : progress_(progress) {

@@ -67,9 +67,6 @@ class Progress {
   /// Starts and stops the agent.
   void start();
   void stop();
-  /// As stop(), in a process that ends without shmem_finalize, before anything is destroyed that the agent
-  /// uses.  Who called exit() may hold what the agent waits for: it is left alone after a second.
-  void stop_for_exit();
 
   static void set_handler(std::uint16_t id, MessageHandler handler, void* argument);
   static void add_poller(Poller poller, void* argument);
@@ -184,7 +181,6 @@ class Progress {
   std::uint64_t seen_ = 0;  // of entered_, by the agent
   long nap_ = 50;           // microseconds, of the agent
   std::atomic<bool> stop_{false};
-  std::atomic<bool> ended_{false};          // the agent comes to nothing any more
   std::atomic<int> inside_{0};              // application threads that poll
   std::atomic<int> deep_{0};                // of these, threads that will say when they leave
   std::atomic<int> insisting_{0};           // threads that want the agent to poll

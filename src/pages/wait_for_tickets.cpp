@@ -17,8 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Microseconds: a thread that sleeps looks so often whether it is asked what for, and at the network, as the
-// agent may have stopped (Progress::stop_for_exit).
+// Microseconds: a thread that sleeps looks so often whether it is asked what for.
 constexpr long kLookTime = 5000;
 
 bool any_done(std::span<const Ticket* const> tickets) {
@@ -70,7 +69,6 @@ void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reas
   while (!any_done(tickets)) {
     watch.look_and_listen(reason, WaitWatch::Listen::to_all);  // its home may wait for a third node
     Ticket::sleep(tickets, kLookTime);
-    if (rt.progress != nullptr) rt.progress->poll();
   }
 }
 

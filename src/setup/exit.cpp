@@ -21,8 +21,6 @@
 #include "base/service_thread.hpp"
 #include "base/wait_report.hpp"
 #include "boot/boot.hpp"
-#include "core/progress.hpp"
-#include "core/runtime.hpp"
 #include "setup/setup.hpp"
 
 namespace shm {
@@ -43,6 +41,7 @@ std::atomic<int> code_of_job{0};
 
 std::thread::id starter;
 std::atomic<bool> starter_has_ended{false};
+std::atomic<bool> starting{false};  // a start of the library has begun, and has not succeeded
 bool ends_by_itself_ = false;
 
 // Flushes what the program has written, but does not wait for a thread that holds a stream's lock, such as
@@ -65,7 +64,7 @@ void flush_streams() {
   if (getpid() == owner) {
     tell_observer_of_end();
     flush_streams();
-    joined->abort(code, suspicion);
+    if (joined != nullptr) joined->abort(code, suspicion);
   }
   _exit(code);
 }
@@ -85,19 +84,24 @@ void end_after(seconds time, void (*end)()) {
 
 // ---- exit()
 
+// Ends the process as exit() would do next, but destroys nothing more: the agent, and threads of the program
+// that are inside the library, use its objects and libfabric's.
+[[noreturn]] void leave_at_once(int status) {
+  tell_observer_of_end();
+  fcloseall();
+  _exit(status);
+}
+
 // A program that returns from main without shmem_finalize still ends in order.  One that failed does not wait
 // for the others, unless it need not finalize; nor does a thread that is not the library's: the launcher ends
-// them.  The library's objects, and libfabric's, are destroyed next, and the agent must not use them any
-// more.
+// them.
 void end_process(int status) {
   leaving = true;
   if (job_is_ending()) end_job(code_of_job, nullptr);
+  const bool elsewhere = !starter_has_ended && std::this_thread::get_id() != starter;
+  if (elsewhere && (starting || library_started())) leave_at_once(status);
   if (library_started()) {
-    const bool elsewhere = !starter_has_ended && std::this_thread::get_id() != starter;
-    if (elsewhere || (status != 0 && !ends_by_itself_)) {
-      if (rt.progress != nullptr) rt.progress->stop_for_exit();
-      return;
-    }
+    if (status != 0 && !ends_by_itself_) leave_at_once(status);
     if (status != 0) {
       code_of_job = status;
       end_after(kTimeOfOthers, [] { _exit(code_of_job); });
@@ -105,7 +109,7 @@ void end_process(int status) {
     announce_implied_end();
   }
   while (library_started()) stop_library({"the implied shmem_finalize"});
-  joined->end();
+  if (joined != nullptr) joined->end();
 }
 
 // The exit code, if this is exit() at all; -1: the library is unloaded.
@@ -176,18 +180,23 @@ void flush_when_terminated() {
 
 void become_pe(Boot& boot) {
   joined = &boot;
-  owner = getpid();
   set_abort_hook(end_job);
-  on_exit(note_status, nullptr);
   if (boot.job().size > 1) flush_when_terminated();
 }
 
 void note_start(bool ends_by_itself) {
+  if (owner == -1) {
+    owner = getpid();
+    on_exit(note_status, nullptr);
+  }
+  starting = true;
   starter = std::this_thread::get_id();
   starter_has_ended = false;
   this_thread_started.here = true;
   ends_by_itself_ = ends_by_itself;
 }
+
+void note_started() { starting = false; }
 
 bool job_is_ending() { return ending_thread != 0; }
 

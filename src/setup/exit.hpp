@@ -12,6 +12,8 @@ void become_pe(Boot& boot);
 
 /// The library starts, on this thread.  `ends_by_itself`: nobody will finalize (start_pes).
 void note_start(bool ends_by_itself);
+/// It has: library_started() says so from here on.
+void note_started();
 
 /// Ends all PEs of the job, in whatever state they are; this one as exit() does: exit handlers run and
 /// streams are flushed, within ten seconds, and handlers find the library not started.

@@ -333,6 +333,7 @@ Status start_library(int thread_level, bool ends_by_itself) {
     if (Status status = start_first(thread_level, ends_by_itself); !status.ok()) return status;
   }
   starts.fetch_add(1);
+  note_started();
   return {};
 }
 

@@ -3,8 +3,8 @@
 """usage: OSHRUN=<oshrun> ends_test.py <phases> <phase> [memory | fault]
 
 The kill matrix of docs/reliability.md: a PE of 4 comes to an end in the middle of a phase (phases.c), in each way, on
-one node and on two.  Each of the four is the victim of one of the ways: PE 0, the root of the job and leader of its
-node; on two nodes PE 2, the leader of the other; PEs 1 and 3, which lead nobody.  Most jobs must end within two
+one node and on two.  The four take turns: PE 0, the root of the job and leader of its node; on two nodes PE 2, the leader
+of the other; PEs 1 and 3, which lead nobody.  Most jobs must end within two
 seconds, all with the right code and one line that names the PE, and leave nothing behind.  The last line is a row of the table in
 docs/reliability.md.
 
@@ -43,8 +43,9 @@ ENDS = {
     "fault": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
     "9": (137, KILLED.format(9, "SIGKILL, Killed")),
     "11": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
+    "_exit3": (3, r"exited with code 3; the job ends"),
     "exit3": (3, r"exited with code 3; the job ends"),
-    "exit0": (1, r"exited with code 0 without having called shmem_(finalize|init, which other PEs did); the job ends"),
+    "_exit0": (1, r"exited with code 0 without having called shmem_(finalize|init, which other PEs did); the job ends"),
 }
 
 # Of all processes of the job the OOM killer may choose the victim alone (phases.c): else it takes another one as well, when
@@ -89,7 +90,7 @@ def check(end, nodes, victim):
 
 
 # Whoever has called shmem_finalize may exit with 0.
-ways = kind or [end for end in WAYS if (phase, end) != ("finalize", "exit0")]
+ways = kind or [end for end in WAYS if (phase, end) != ("finalize", "_exit0")]
 # Each phase begins the round of victims with another one, so that over all phases each of them meets each end as well.
 first = PHASES.index(phase)
 jobs = {end: [functools.partial(check, end, nodes, (first + turn + 2 * (nodes - 1)) % PES) for nodes in (1, 2)]

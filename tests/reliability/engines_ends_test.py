@@ -3,7 +3,7 @@
 """usage: OSHRUN=<oshrun> engines_ends_test.py <phases> mpirun|srun [all]
 
 The kill matrix where another launcher has started the job: a PE of 4 comes to an end in the middle of each phase, in two
-of the four ways, with `all` in each of them; ways and victims take turns.  Each job must end within two seconds (mpirun
+or three of the five ways, with `all` in each of them; ways and victims take turns.  Each job must end within two seconds (mpirun
 itself within three), the engine must name the PE and its end, and nobody else may say anything but that he has lost it; no
 process, file, socket or shared memory may be left.  Two jobs run side by side: they mostly wait for the engine.  The last lines are
 rows of a table as in docs/reliability.md."""
@@ -38,12 +38,14 @@ UNDER_OSHRUN_ALONE = ("start",)
 ENDS = {
     "mpirun": {"9": (r"process rank {} with PID \d+ on node \S+ exited on signal 9 ", 137),
                "11": (r"process rank {} with PID \d+ on node \S+ exited on signal 11 ", 139),
+               "_exit3": (r"Process name: \[\[\d+,1\],{}\]\s+Exit code: +3$", 3),
                "exit3": (r"Process name: \[\[\d+,1\],{}\]\s+Exit code: +3$", 3),
-               "exit0": (r"mpirun has exited due to process rank {} with PID \d+ on\s+node \S+ exiting improperly", 1)},
+               "_exit0": (r"mpirun has exited due to process rank {} with PID \d+ on\s+node \S+ exiting improperly", 1)},
     "srun": {"9": (r"srun: error: n\d: task {}: Killed", 143),
              "11": (r"srun: error: n\d: task {}: Segmentation fault", 143),
+             "_exit3": (r"srun: error: n\d: task {}: Exited with exit code 3", 143),
              "exit3": (r"srun: error: n\d: task {}: Exited with exit code 3", 143),
-             "exit0": (r"slurmstepd-n\d: error: .*Error handler invoked: status = -61, source = \[slurm\.pmix\.\S+:{}\]", 137)},
+             "_exit0": (r"slurmstepd-n\d: error: .*Error handler invoked: status = -61, source = \[slurm\.pmix\.\S+:{}\]", 137)},
 }
 lost_words = []  # jobs of which mpirun has not said who failed
 
@@ -61,9 +63,12 @@ def check(phase, end, victim, surroundings):
                    str(victim)]
         job = EndedJob(command, {**environment(f"{folder}/tmp"), **surroundings})
         said = job.said()
-        if engine == "srun" and end == "exit0" and only_blames(said, victim):
+        if engine == "srun" and end == "_exit0" and only_blames(said, victim):
             # Others have noticed, and have waited for Slurm to end them for as long as they do.
             said, code = "", job.code or code
+        elif engine == "srun" and end == "_exit0" and job.code == 143:
+            # The SIGKILL has reached one host, of which srun has heard and told the other, before it came there.
+            code = 143
         if engine == "mpirun" and only_blames(said, victim):
             # mpirun's SIGTERM, a second after the death, has come later than 0.3 s after that.
             said, code = "", job.code if job.code == 1 else code
@@ -73,7 +78,7 @@ def check(phase, end, victim, surroundings):
         problems = job.problems(code)
         if not re.search(pattern.format(victim), job.err, re.MULTILINE):
             # Of who leaves with code 0 while PEs connect mpirun says nothing at all at times, but ends the job.
-            silent = (phase, end) == ("connect", "exit0") and not job.err.strip()
+            silent = (phase, end) == ("connect", "_exit0") and not job.err.strip()
             if engine == "mpirun" and (silent or has_lost_its_words(job.err)):
                 lost_words.append(f"{phase}, {end}")
             else:
@@ -97,7 +102,7 @@ def check_all(surroundings):
         for turn, phase in enumerate(jobs):
             for end, way in enumerate(WAYS):
                 # Whoever has called shmem_finalize may exit with 0.
-                if (how_many or (turn + end) % 2 == 0) and (phase, way) != ("finalize", "exit0"):
+                if (how_many or (turn + end) % 2 == 0) and (phase, way) != ("finalize", "_exit0"):
                     jobs[phase][way] = pool.submit(check_in_time, phase, way, (turn + end) % PES, surroundings)
     times = {phase: {way: [job.result()] for way, job in of.items()} for phase, of in jobs.items()}
     if any([None] in of.values() for of in times.values()):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PEs that work without end in one phase of a program's life, of which one, the victim, comes to an end of its own:
  *     phases PHASE END [MICROSECONDS [VICTIM]]
- * PHASE: one of those below.  END: signal numbers (9), exit3 and exit0 (without shmem_finalize), memory (it takes what there
- * is), fault (it stores to nowhere), none.  It comes from another thread, so that the victim (PE 1, if not given) is in the
+ * PHASE: one of those below.  END: signal numbers (9), _exit3, _exit0 and exit3 (those functions, without shmem_finalize),
+ * memory (it takes what there is), fault (it stores to nowhere), none.  It comes from another thread, so that the victim (PE 1, if not given) is in the
  * middle of something, so many microseconds after it has begun.
  * In `start` and `connect` that is in shmem_init, before or after the process has connected to its launcher.
  * Each PE prints "job <id>" and "process <pid>", the victim "dies <seconds since 1970>"; without an end each PE "under way"
@@ -58,7 +58,8 @@ static void* end_this_pe(void* in_connect) {
   printf("dies %ld.%09ld\n", (long)now.tv_sec, now.tv_nsec);
   fflush(stdout);
   if (strcmp(how, "memory") == 0) use_memory();
-  if (strncmp(how, "exit", 4) == 0) _exit(atoi(how + 4));
+  if (strncmp(how, "_exit", 5) == 0) _exit(atoi(how + 5));
+  if (strncmp(how, "exit", 4) == 0) exit(atoi(how + 4));
   prctl(PR_SET_DUMPABLE, 0); /* to write down its memory would take longer than the job may */
   if (strcmp(how, "fault") == 0) *nowhere = 0;
   kill(getpid(), atoi(how));

@@ -436,42 +436,6 @@ TEST_F(AgentTest, StartsAndStopsAgain) {
   EXPECT_TRUE(soon([&] { return received.load() == 20; })) << "nothing is lost between two agents";
 }
 
-int threads_of_process() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
-}
-
-TEST_F(AgentTest, IsGoneWhenTheProcessMayBeTakenApart) {
-  const int before = threads_of_process();
-  progress.start();
-  EXPECT_EQ(threads_of_process(), before + 1);
-  progress.stop_for_exit();
-  EXPECT_TRUE(soon([&] { return threads_of_process() == before; }));
-}
-
-// Who calls exit() may hold a lock that a handler wants.
-TEST_F(AgentTest, ThatCannotEndIsLeftAlone) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer does not know that a thread that nobody has joined is gone";
-#endif
-  static std::atomic<bool> stuck{false}, release{false};
-  Progress::set_handler(
-      kId,
-      [](void*, int, const std::byte*, std::size_t) {
-        stuck.store(true);
-        while (!release.load()) usleep(1000);
-      },
-      nullptr);
-  const int before = threads_of_process();
-  progress.start();
-  network.post(1, {});
-  EXPECT_TRUE(soon([&] { return stuck.load(); }));
-  progress.stop_for_exit();  // returns
-  EXPECT_EQ(threads_of_process(), before + 1);
-  release.store(true);
-  EXPECT_TRUE(soon([&] { return threads_of_process() == before; }));
-}
-
 TEST(ProgressDeathTest, MistakesAreNamed) {
   EXPECT_DEATH(Progress::deliver(4, kMaxHandlers - 2, nullptr, 0),
                "PE 4 sent a message for handler 30, which this PE does not have\n");
