@@ -63,13 +63,14 @@ class Job:
     def ports(self):
         return [port for pid in self.pes for _, port in ports_of(pid)]
 
-    def tokens(self, test):
-        """{port: (token, what libfabric has said next)}, of those that PEs have connected to: each has one at least."""
+    def tokens(self, test, of_each=True):
+        """{port: (token, what libfabric has said next)}, of those that PEs have connected to: each PE has one at least, but
+        over `sockets`, which uses a connection in both directions."""
         found = {}
         for port, *said in map(str.split, self.said(self.told).splitlines()):
             found[int(port)] = [bytes.fromhex(one) for one in said]
-        for pid in self.pes:
-            test.assertTrue([port for _, port in ports_of(pid) if port in found], "a port whose token is known")
+        known = [any(port in found for _, port in ports_of(pid)) for pid in self.pes]
+        test.assertTrue(all(known) if of_each else any(known), "a port whose token is known")
         test.assertEqual({port for port in found if port not in self.ports()}, set())
         return found
 
@@ -231,8 +232,13 @@ class Strangers(unittest.TestCase):
 
     # Who does not know the token is not even read, be it this user.
     def test_tokens_are_asked_for(self):
-        job = Job()
-        tokens = job.tokens(self)
+        self.look_whether_tokens_are_asked_for(Job())
+
+    def test_tokens_are_asked_for_over_sockets(self):
+        self.look_whether_tokens_are_asked_for(Job("-x", "SHMEM_PROVIDER=sockets"), of_each=False)
+
+    def look_whether_tokens_are_asked_for(self, job, of_each=True):
+        tokens = job.tokens(self, of_each)
         ports = job.ports()
         self.assertEqual(len({token for token, _ in tokens.values()}), len(tokens), "each port has its own")
         dice = random.Random(23)
