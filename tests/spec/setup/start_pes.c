@@ -35,12 +35,13 @@ static int end_late(const char* how) {
     start(NULL);
   }
   left = left_pe();
-  atexit(last_words);
+  const int fails = strcmp(how, "fails") == 0;
+  if (!fails) atexit(last_words); /* in which each waits for the others */
   const int first = shmem_my_pe() == 0;
   struct timespec time = {0, first ? 300000000 : 0};
   while (nanosleep(&time, &time) != 0) continue; /* SIGTERM, had the others ended, would not end it */
   if (first) printf("the first PE has come to its end\n");
-  return strcmp(how, "fails") == 0 && !first ? 3 : 0;
+  return fails && !first ? 3 : 0;
 }
 
 int main(int count, char** arguments) {
