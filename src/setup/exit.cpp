@@ -31,17 +31,18 @@ using std::chrono::seconds;
 
 constexpr milliseconds kFlushTime{200};
 constexpr seconds kTimeOfHandlers{10};  // of the program, after shmem_global_exit
+constexpr seconds kTimeOfStreams{10};   // to take what a program has written that leaves at once
 constexpr seconds kTimeOfOthers{30};    // to come to the end of a program that has failed here
 
 Boot* joined = nullptr;
 pid_t owner = -1;                  // the process that started the library
-std::atomic<bool> leaving{false};  // the program's exit handlers have run
+std::atomic<pid_t> leaving{0};     // the thread that ends this process: the program's exit handlers have run
 std::atomic<pid_t> ending_thread;  // that has called exit_job()
 std::atomic<int> code_of_job{0};
 
 std::thread::id starter;
 std::atomic<bool> starter_has_ended{false};
-std::atomic<bool> starting{false};  // a start of the library has begun, and has not succeeded
+std::atomic<bool> starting{false};  // a start of the library has begun, and is not over
 bool ends_by_itself_ = false;
 
 // Flushes what the program has written, but does not wait for a thread that holds a stream's lock, such as
@@ -78,7 +79,7 @@ void end_after(seconds time, void (*end)()) {
       std::this_thread::sleep_for(time);
       end();
     }).detach();
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
   }
 }
 
@@ -87,16 +88,17 @@ void end_after(seconds time, void (*end)()) {
 // Ends the process as exit() would do next, but destroys nothing more: the agent, and threads of the program
 // that are inside the library, use its objects and libfabric's.
 [[noreturn]] void leave_at_once(int status) {
+  code_of_job = status;
+  end_after(kTimeOfStreams, [] { _exit(code_of_job); });
   tell_observer_of_end();
   fcloseall();
   _exit(status);
 }
 
 // A program that returns from main without shmem_finalize still ends in order.  One that failed does not wait
-// for the others, unless it need not finalize; nor does a thread that is not the library's: the launcher ends
-// them.
+// for the others, unless it need not finalize; nor does a thread that is not the library's, while the one
+// that is lives: the launcher ends them.
 void end_process(int status) {
-  leaving = true;
   if (job_is_ending()) end_job(code_of_job, nullptr);
   const bool elsewhere = !starter_has_ended && std::this_thread::get_id() != starter;
   if (elsewhere && (starting || library_started())) leave_at_once(status);
@@ -110,6 +112,7 @@ void end_process(int status) {
   }
   while (library_started()) stop_library({"the implied shmem_finalize"});
   if (joined != nullptr) joined->end();
+  if (starting) leave_at_once(status);
 }
 
 // The exit code, if this is exit() at all; -1: the library is unloaded.
@@ -119,6 +122,7 @@ void note_status(int status, void*) { exit_status = status & 0xff; }
 // After all exit handlers and static destructors of the program, whoever registered them when; before the
 // library's own, and before the libraries that it needs end.
 [[gnu::destructor]] void end_last() {
+  leaving = gettid();
   if (exit_status >= 0 && getpid() == owner) end_process(exit_status);
 }
 
@@ -185,10 +189,11 @@ void become_pe(Boot& boot) {
 }
 
 void note_start(bool ends_by_itself) {
-  if (owner == -1) {
-    owner = getpid();
-    on_exit(note_status, nullptr);
-  }
+  while (leaving != 0 && leaving != gettid()) pause();  // nothing begins beside the end of the process
+  static bool registered = false;
+  if (!registered) on_exit(note_status, nullptr);
+  registered = true;
+  if (joined == nullptr) owner = getpid();
   starting = true;
   starter = std::this_thread::get_id();
   starter_has_ended = false;
@@ -196,7 +201,7 @@ void note_start(bool ends_by_itself) {
   ends_by_itself_ = ends_by_itself;
 }
 
-void note_started() { starting = false; }
+void note_end_of_start() { starting = false; }
 
 bool job_is_ending() { return ending_thread != 0; }
 
@@ -205,7 +210,7 @@ void exit_job(int status) {
   pid_t first = 0;
   const bool again = !ending_thread.compare_exchange_strong(first, gettid());
   while (again && first != gettid()) pause();  // the first ends the process
-  if (again || leaving) end_job(status, nullptr);
+  if (again || leaving != 0) end_job(status, nullptr);
   code_of_job = status;
   abandon_library();
   end_after(kTimeOfHandlers, [] { end_job(code_of_job, nullptr); });

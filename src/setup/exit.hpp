@@ -6,14 +6,15 @@ namespace shm {
 
 class Boot;
 
-/// From here on this process is a PE: how it ends concerns the job that `boot` has joined.  Called once; a
-/// forked child is no PE.
+/// From here on this process is a PE: the end of it by an error or SIGTERM concerns the job that `boot` has
+/// joined, too.  Called once; a forked child is no PE.
 void become_pe(Boot& boot);
 
-/// The library starts, on this thread.  `ends_by_itself`: nobody will finalize (start_pes).
+/// The library starts, on this thread; from the first time on exit() looks at what it is doing.
+/// `ends_by_itself`: nobody will finalize (start_pes).
 void note_start(bool ends_by_itself);
-/// It has: library_started() says so from here on.
-void note_started();
+/// The start is over: library_started() says so already, or it has failed and nothing of the library runs.
+void note_end_of_start();
 
 /// Ends all PEs of the job, in whatever state they are; this one as exit() does: exit handlers run and
 /// streams are flushed, within ten seconds, and handlers find the library not started.

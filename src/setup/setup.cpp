@@ -330,10 +330,13 @@ void stop_last(Call call) REQUIRES(start_mutex) {
 Status start_library(int thread_level, bool ends_by_itself) {
   const LockGuard lock(start_mutex);
   if (starts.load() == 0) {
-    if (Status status = start_first(thread_level, ends_by_itself); !status.ok()) return status;
+    if (Status status = start_first(thread_level, ends_by_itself); !status.ok()) {
+      if (rt.progress == nullptr && nvm_heap == nullptr) note_end_of_start();
+      return status;
+    }
   }
   starts.fetch_add(1);
-  note_started();
+  note_end_of_start();
   return {};
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What trace_test.py and pairs_test.py know the calls of: each PE talks to the next one, to PE 0, and to itself.
  *
- * usage: talk [crash | exit | loop CALLS]   crash: PE 1 ends by a signal; exit: no shmem_finalize; loop: so many calls more */
+ * usage: talk [crash | exit | exit3 | loop CALLS]   crash: PE 1 ends by a signal; exit, exit3: no shmem_finalize; loop: so
+ * many calls more */
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -96,6 +97,7 @@ int main(int argc, char** argv) {
   for (long i = 0, n = strcmp(how, "loop") == 0 ? atol(argv[2]) : 0; i < n; i++) shmem_long_p(&word, i, next);
   shmem_barrier_all();
   if (strcmp(how, "exit") == 0) return 0;
+  if (strcmp(how, "exit3") == 0) return 3;
   shmem_finalize();
   return 0;
 }

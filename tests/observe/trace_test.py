@@ -150,6 +150,9 @@ def main():
         elif case == "exit":
             run(oshrun, 2, 0, [talk, "exit"], variables)
             check_whole(path, 2)
+        elif case == "exit3":
+            run(oshrun, 1, 0, [talk, "exit3"], variables, code=3)
+            check_calls(Trace(folder / "t.pe0.json"), 1)
         elif case == "pages":
             run(oshrun, 2, 2, [talk], dict(variables, SHMEM_NVM_DIR=str(folder), SHMEM_NVM_SIZE="16m", SHMEM_NVM_CACHE="4m",
                                            SHMEM_NVM_PAGE="64k"))

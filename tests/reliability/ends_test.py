@@ -4,9 +4,8 @@
 
 The kill matrix of docs/reliability.md: a PE of 4 comes to an end in the middle of a phase (phases.c), in each way, on
 one node and on two.  The four take turns: PE 0, the root of the job and leader of its node; on two nodes PE 2, the leader
-of the other; PEs 1 and 3, which lead nobody.  Most jobs must end within two
-seconds, all with the right code and one line that names the PE, and leave nothing behind.  The last line is a row of the table in
-docs/reliability.md.
+of the other; PEs 1 and 3, which lead nobody.  Most jobs must end within two seconds, all with the right code and one line
+that names the PE, and leave nothing behind.  The last line is a row of the table in docs/reliability.md.
 
 With `memory` the ends are those that the kernel's OOM killer makes: the job is in a cgroup with little memory, and the
 victim takes it all.  77 (skipped) where such a cgroup cannot be made.  With `fault` the victim stores to nowhere, and says so

@@ -4,8 +4,7 @@
 
 Four PEs on two hosts of their own (tests/multi_host/hosts.py), of which one is killed, faults, or leaves: on both
 hosts all must end, within two seconds, the engine must name the PE and the signal with its host, or the code, and nothing may
-be left on any host.  Two
-jobs run side by side: they mostly wait for the engine.  77 (skipped) where hosts cannot be made."""
+be left on any host.  Two jobs run side by side: they mostly wait for the engine.  77 (skipped) where hosts cannot be made."""
 import concurrent.futures
 import pathlib
 import re

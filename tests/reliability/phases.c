@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PEs that work without end in one phase of a program's life, of which one, the victim, comes to an end of its own:
  *     phases PHASE END [MICROSECONDS [VICTIM]]
- * PHASE: one of those below.  END: signal numbers (9), _exit3, _exit0 and exit3 (those functions, without shmem_finalize),
- * memory (it takes what there is), fault (it stores to nowhere), none.  It comes from another thread, so that the victim (PE 1, if not given) is in the
- * middle of something, so many microseconds after it has begun.
+ * PHASE: one of those below.  END: signal numbers (9), _exit3, _exit0 and exit3 (it calls these, without shmem_finalize),
+ * memory (it takes what there is), fault (it stores to nowhere), none.  It comes from another thread than the one that works,
+ * so that the victim (PE 1, if not given) is in the middle of something, so many microseconds after it has begun.
  * In `start` and `connect` that is in shmem_init, before or after the process has connected to its launcher.
  * Each PE prints "job <id>" and "process <pid>", the victim "dies <seconds since 1970>"; without an end each PE "under way"
  * when it has done this 100 times. */

@@ -176,7 +176,7 @@ int main(void) {
   shmem_init();
   me = shmem_my_pe();
   np = shmem_n_pes();
-  if (np > 8) bound_time(480); /* four times as many sets as 8 PEs have, and more PEs for each core */
+  if (np > 8) bound_time(480); /* nearly four times as many sets as 8 PEs have, and more PEs for each core */
   test_longest_stride();
   source = shmem_malloc(sizeof(long) * 2 * (kWords + 64) * (size_t)np);
   dest = shmem_malloc(sizeof(long) * 2 * (kWords + 64) * (size_t)np);

@@ -23,6 +23,10 @@ said=$(grep -E '^(oshrun|atoll):' "$directory/err" | grep -cvE "$crash")
 [ "$said" -eq 1 ] || give_up "one line should have been said, not $said"
 grep -E '^(oshrun|atoll):' "$directory/err" | grep -vE "$crash" | grep -qE "$pattern" || give_up "the line should match: $pattern"
 
+case $* in
+  *" exit"*) [ "$(grep -c '^last words$' "$directory/out")" -eq 1 ] || give_up "what exit() should write is not there" ;;
+esac
+
 job=$(sed -n 's/^job //p' "$directory/out")
 [ -n "$job" ] || give_up "the job did not say its name"
 left=$(find /dev/shm "${TMPDIR:-/tmp}" -maxdepth 1 -name "*$job*" 2>/dev/null)

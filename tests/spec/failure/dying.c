@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PE 1 dies in the middle of puts: `dying segv|kill|exit|leave|abort|thread`, or of shmem_init, which waits for PE 0:
- * `dying start`.  Tells check_death.sh who was there. */
+/* PE 1 dies in the middle of puts, `dying segv|kill|abort|_exit|exit|exit_thread`, or of shmem_init, which waits for PE 0,
+ * `dying exit_in_init`; or exits after a shmem_init_thread that has failed, `dying exit_refused`.  Tells check_death.sh who
+ * was there, and exit() may not lose: "last words". */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -12,28 +13,28 @@
 
 enum { kBytes = 1 << 20 };
 
-static void* leave(void* unused) {
-  (void)unused;
-  exit(0);
+static void* call_exit(void* code) {
+  printf("last words\n");
+  exit((int)(intptr_t)code);
 }
 
 /* Not the thread that has called shmem_init: it cannot finalize. */
 static void exit_in_a_thread(void) {
   pthread_t thread;
-  pthread_create(&thread, NULL, leave, NULL);
+  pthread_create(&thread, NULL, call_exit, (void*)0);
   pthread_join(thread, NULL);
 }
 
-static void* leave_in_init(void* unused) {
+static void* exit_once_connected(void* unused) {
   (void)unused;
   int (*connected)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PMIx_Initialized");
   while (!connected()) usleep(100);
-  exit(3);
+  return call_exit((void*)3);
 }
 
-static void die_in_init(int me) {
+static void exit_in_init(int me) {
   pthread_t thread;
-  if (me == 1) pthread_create(&thread, NULL, leave_in_init, NULL);
+  if (me == 1) pthread_create(&thread, NULL, exit_once_connected, NULL);
   while (me == 0) pause();
 }
 
@@ -42,11 +43,11 @@ static void load_late(void) {
 }
 
 static void die(const char* how) {
-  if (strcmp(how, "leave") == 0) exit(3);
-  if (strcmp(how, "thread") == 0) exit_in_a_thread();
+  if (strcmp(how, "exit") == 0) call_exit((void*)3);
+  if (strcmp(how, "exit_thread") == 0) exit_in_a_thread();
   if (strcmp(how, "segv") == 0) raise(SIGSEGV);
   if (strcmp(how, "abort") == 0) abort();
-  if (strcmp(how, "exit") == 0) _exit(3);
+  if (strcmp(how, "_exit") == 0) _exit(3);
   raise(SIGKILL);
 }
 
@@ -57,7 +58,9 @@ int main(int count, char** arguments) {
   printf("process %d\n", (int)getpid());
   fflush(stdout);
   load_late();
-  if (strcmp(arguments[1], "start") == 0) die_in_init(me);
+  if (strcmp(arguments[1], "exit_in_init") == 0) exit_in_init(me);
+  int provided;
+  if (strcmp(arguments[1], "exit_refused") == 0) return shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0 ? 6 : 5;
   shmem_init();
   char* block = shmem_malloc(kBytes);
   static char source[kBytes];

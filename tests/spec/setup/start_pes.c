@@ -39,7 +39,7 @@ static int end_late(const char* how) {
   if (!fails) atexit(last_words); /* in which each waits for the others */
   const int first = shmem_my_pe() == 0;
   struct timespec time = {0, first ? 300000000 : 0};
-  while (nanosleep(&time, &time) != 0) continue; /* SIGTERM, had the others ended, would not end it */
+  while (nanosleep(&time, &time) != 0) continue; /* SIGTERM, had the others ended, does not shorten it */
   if (first) printf("the first PE has come to its end\n");
   return fails && !first ? 3 : 0;
 }
