@@ -54,7 +54,7 @@ static void die(const char* how) {
 int main(int count, char** arguments) {
   (void)count;
   const int me = atoi(getenv("PMIX_RANK"));
-  if (me == 0) printf("job %s\n", getenv("ATOLL_JOB_ID"));
+  if (me == 1) printf("job %s\n", getenv("ATOLL_JOB_ID")); /* who dies has said it, if nobody else has */
   printf("process %d\n", (int)getpid());
   fflush(stdout);
   load_late();
