@@ -85,11 +85,15 @@ void end_after(seconds time, void (*end)()) {
 
 // ---- exit()
 
+void leave_after(seconds time, int status) {
+  code_of_job = status;
+  end_after(time, [] { _exit(code_of_job); });
+}
+
 // Ends the process as exit() would do next, but destroys nothing more: the agent, and threads of the program
 // that are inside the library, use its objects and libfabric's.
 [[noreturn]] void leave_at_once(int status) {
-  code_of_job = status;
-  end_after(kTimeOfStreams, [] { _exit(code_of_job); });
+  leave_after(kTimeOfStreams, status);
   tell_observer_of_end();
   fcloseall();
   _exit(status);
@@ -104,10 +108,7 @@ void end_process(int status) {
   if (elsewhere && (starting || library_started())) leave_at_once(status);
   if (library_started()) {
     if (status != 0 && !ends_by_itself_) leave_at_once(status);
-    if (status != 0) {
-      code_of_job = status;
-      end_after(kTimeOfOthers, [] { _exit(code_of_job); });
-    }
+    if (status != 0) leave_after(kTimeOfOthers, status);
     announce_implied_end();
   }
   while (library_started()) stop_library({"the implied shmem_finalize"});
@@ -190,9 +191,7 @@ void become_pe(Boot& boot) {
 
 void note_start(bool ends_by_itself) {
   while (leaving != 0 && leaving != gettid()) pause();  // nothing begins beside the end of the process
-  static bool registered = false;
-  if (!registered) on_exit(note_status, nullptr);
-  registered = true;
+  [[maybe_unused]] static const int registered = on_exit(note_status, nullptr);
   if (joined == nullptr) owner = getpid();
   starting = true;
   starter = std::this_thread::get_id();

@@ -13,7 +13,7 @@ void become_pe(Boot& boot);
 /// The library starts, on this thread; from the first time on exit() looks at what it is doing.
 /// `ends_by_itself`: nobody will finalize (start_pes).
 void note_start(bool ends_by_itself);
-/// The start is over: library_started() says so already, or it has failed and nothing of the library runs.
+/// The start is over: library_started() says so already, or it has failed before anything of the library ran.
 void note_end_of_start();
 
 /// Ends all PEs of the job, in whatever state they are; this one as exit() does: exit handlers run and

@@ -238,7 +238,10 @@ Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) 
   set_debug(rt.env.debug);
   note_start(ends_by_itself);
   take_stats();  // what the last finalize itself took
-  if (Status status = join_world(); !status.ok()) return status;
+  if (Status status = join_world(); !status.ok()) {
+    note_end_of_start();
+    return status;
+  }
   fill_runtime();
   rt.thread_level = thread_level;
   rt.parallel_contexts = false;
@@ -330,10 +333,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
 Status start_library(int thread_level, bool ends_by_itself) {
   const LockGuard lock(start_mutex);
   if (starts.load() == 0) {
-    if (Status status = start_first(thread_level, ends_by_itself); !status.ok()) {
-      if (rt.progress == nullptr && nvm_heap == nullptr) note_end_of_start();
-      return status;
-    }
+    if (Status status = start_first(thread_level, ends_by_itself); !status.ok()) return status;
   }
   starts.fetch_add(1);
   note_end_of_start();

@@ -5,6 +5,7 @@
 
 #include <shmemx.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -19,6 +20,15 @@ static inline Key key_of(int pe, int number) {
   key.n = (size_t)snprintf(key.text, sizeof key.text, "%d of PE %d%.*s", number, pe, number % 20,
                            "--------------------");
   return key;
+}
+
+/* An empty file of this process alone: one of another host may have the same number and the same /tmp. */
+enum { kPathBytes = 32 };
+static inline void make_file(char path[kPathBytes]) {
+  strcpy(path, "/tmp/atoll_kv.XXXXXX"); /* mkstemp fills this in */
+  const int file = mkstemp(path);
+  CHECK_CMP(file, >=, 0);
+  close(file);
 }
 
 /* The bytes that belong to `seed`. */

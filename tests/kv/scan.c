@@ -112,10 +112,8 @@ static void test_strange_files(shmemx_kv_t kv, const char* path, const char* who
 /* What was exported is imported into a table of another shape; one that is cut short or changed is refused.
  */
 static void test_files(shmemx_kv_t kv, size_t most) {
-  char path[] = "/tmp/atoll_kv_scan.XXXXXX", damaged[80];
-  const int file = me == 0 ? mkstemp(path) : -1;
-  CHECK(me != 0 || file >= 0);
-  close(file);
+  char path[kPathBytes] = "", damaged[80];
+  if (me == 0) make_file(path);
   snprintf(damaged, sizeof damaged, "%s.damaged", path);
   CHECK_EQ(shmemx_kv_export(kv, path), SHMEMX_KV_OK);
   shmemx_kv_t other = table_of(64, most + 100, 20000);

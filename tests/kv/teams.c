@@ -142,10 +142,8 @@ static void test_growth(shmem_team_t team) {
 
 static void test_file(shmem_team_t team) {
   const int my = shmem_team_my_pe(team), n = shmem_team_n_pes(team);
-  char path[] = "/tmp/atoll_kv_teams.XXXXXX";
-  const int file = my == 0 ? mkstemp(path) : -1;
-  CHECK(my != 0 || file >= 0);
-  close(file);
+  char path[kPathBytes] = "";
+  if (my == 0) make_file(path);
   shmemx_kv_t kv = table_on(team, 48, sizeof(long), (uint64_t)(2 * n), 0);
   CHECK_EQ(put_long(kv, key_of(my, 0), my), SHMEMX_KV_OK);
   CHECK_EQ(shmemx_kv_export(kv, path), SHMEMX_KV_OK);

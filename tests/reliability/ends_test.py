@@ -36,14 +36,15 @@ TAKES_MEMORY = 20  # seconds, at most, from the first byte of it to the OOM kill
 NEVER_KILL = ["--kill-after", "1000"]  # the PEs must end of themselves when they are told to
 
 KILLED = r"was killed by signal {} \({}\)(, core dumped)?; the job ends"
+EXITED_3 = (3, r"exited with code 3; the job ends")
 ENDS = {
     "memory": (137, r"was killed by signal 9 \(SIGKILL, Killed\), and since the job began the kernel's OOM killer has killed "
                r"{} of oshrun's cgroup: memory ran out \(/\S+ allows 512 MiB\); the job ends"),
     "fault": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
     "9": (137, KILLED.format(9, "SIGKILL, Killed")),
     "11": (139, KILLED.format(11, "SIGSEGV, Segmentation fault")),
-    "_exit3": (3, r"exited with code 3; the job ends"),
-    "exit3": (3, r"exited with code 3; the job ends"),
+    "_exit3": EXITED_3,
+    "exit3": EXITED_3,
     "_exit0": (1, r"exited with code 0 without having called shmem_(finalize|init, which other PEs did); the job ends"),
 }
 

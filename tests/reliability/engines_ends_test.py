@@ -35,16 +35,14 @@ UNDER_OSHRUN_ALONE = ("start",)
 
 # What the engine says of a PE, and its exit code: of srun the highest, and PEs that it ends count with 143 (SIGTERM) or 137.
 # Who leaves with code 0 has failed for the PMIx server alone, which ends the job with SIGKILL.
+CODE_3 = {"mpirun": (r"Process name: \[\[\d+,1\],{}\]\s+Exit code: +3$", 3),
+          "srun": (r"srun: error: n\d: task {}: Exited with exit code 3", 143)}[engine]
 ENDS = {
     "mpirun": {"9": (r"process rank {} with PID \d+ on node \S+ exited on signal 9 ", 137),
                "11": (r"process rank {} with PID \d+ on node \S+ exited on signal 11 ", 139),
-               "_exit3": (r"Process name: \[\[\d+,1\],{}\]\s+Exit code: +3$", 3),
-               "exit3": (r"Process name: \[\[\d+,1\],{}\]\s+Exit code: +3$", 3),
                "_exit0": (r"mpirun has exited due to process rank {} with PID \d+ on\s+node \S+ exiting improperly", 1)},
     "srun": {"9": (r"srun: error: n\d: task {}: Killed", 143),
              "11": (r"srun: error: n\d: task {}: Segmentation fault", 143),
-             "_exit3": (r"srun: error: n\d: task {}: Exited with exit code 3", 143),
-             "exit3": (r"srun: error: n\d: task {}: Exited with exit code 3", 143),
              "_exit0": (r"slurmstepd-n\d: error: .*Error handler invoked: status = -61, source = \[slurm\.pmix\.\S+:{}\]", 137)},
 }
 lost_words = []  # jobs of which mpirun has not said who failed
@@ -52,7 +50,7 @@ lost_words = []  # jobs of which mpirun has not said who failed
 
 def check(phase, end, victim, surroundings):
     """How long it lasted; nothing if something was wrong."""
-    pattern, code = ENDS[engine][end]
+    pattern, code = ENDS[engine].get(end, CODE_3)
     # Two hosts have places for four processes, of which two are memory servers here.
     pes = 2 if phase == "remote" else PES
     victim %= pes
@@ -63,12 +61,13 @@ def check(phase, end, victim, surroundings):
                    str(victim)]
         job = EndedJob(command, {**environment(f"{folder}/tmp"), **surroundings})
         said = job.said()
-        if engine == "srun" and end == "_exit0" and only_blames(said, victim):
-            # Others have noticed, and have waited for Slurm to end them for as long as they do.
-            said, code = "", job.code or code
-        elif engine == "srun" and end == "_exit0" and job.code == 143:
-            # The SIGKILL has reached one host, of which srun has heard and told the other, before it came there.
-            code = 143
+        if engine == "srun" and end == "_exit0":
+            if only_blames(said, victim):
+                # Others have noticed, and have waited for Slurm to end them for as long as they do.
+                said, code = "", job.code or code
+            elif job.code == 143:
+                # The SIGKILL has reached one host, of which srun has heard and told the other, before it came there.
+                code = 143
         if engine == "mpirun" and only_blames(said, victim):
             # mpirun's SIGTERM, a second after the death, has come later than 0.3 s after that.
             said, code = "", job.code if job.code == 1 else code

@@ -8,7 +8,6 @@
  * Each PE prints "job <id>" and "process <pid>", the victim "dies <seconds since 1970>"; without an end each PE "under way"
  * when it has done this 100 times. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -19,6 +18,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "wait_for_launcher.h"
 
 enum { kBytes = 1 << 20, kWords = kBytes / sizeof(long), kKeys = 64 };
 
@@ -43,11 +44,6 @@ static void use_memory(void) {
     memset(memory, 1, kBlock);
   }
   _exit(6);
-}
-
-static void wait_for_launcher(void) {
-  int (*connected)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PMIx_Initialized");
-  while (!connected()) usleep(100);
 }
 
 static void* end_this_pe(void* in_connect) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "wait_for_launcher.h"
 
 enum { kBytes = 1 << 20 };
 
@@ -27,8 +28,7 @@ static void exit_in_a_thread(void) {
 
 static void* exit_once_connected(void* unused) {
   (void)unused;
-  int (*connected)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PMIx_Initialized");
-  while (!connected()) usleep(100);
+  wait_for_launcher();
   return call_exit((void*)3);
 }
 
